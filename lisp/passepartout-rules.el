@@ -21,9 +21,11 @@
 
 ;;; Commentary:
 
-;; What loosens: lines that wait for you, what you confirmed, and rules
-;; that were learned from your approvals.  Confirming makes a flight
-;; plan, which you approve like any other; withdrawing counts at once.
+;; What loosens: lines that wait for you, what you confirmed, rules that
+;; were learned from your approvals, and levels and hosts of the
+;; settings.  Confirming makes a flight plan, which you approve like any
+;; other; withdrawing counts at once; what is set is taken back where it
+;; is set.
 
 ;;; Code:
 

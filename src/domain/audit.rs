@@ -12,7 +12,8 @@ use crate::domain::policy::learned::Seen;
 pub enum Ruling {
     /// Gates asked, and a flight plan waits.
     Asked,
-    /// Gates asked, and a rule answered: it was done without asking.
+    /// It was done without asking: every gate let it pass, or a rule answered what gates asked. Of what only reads, the
+    /// trace of its turn says so.
     Passed,
     /// A human said yes.
     Approved,
@@ -76,6 +77,8 @@ pub enum Decider {
     Human(String),
     /// A rule that a human had confirmed, by its name.
     Rule(String),
+    /// The gates, by what the user set: a level, an allowed host.
+    Setting(String),
     /// The gates.
     Gates,
     /// Nobody: what happened instead, in words.
@@ -88,6 +91,7 @@ impl Decider {
         match self {
             Decider::Human(channel) => format!("you, in {channel}"),
             Decider::Rule(name) => format!("the rule {name}"),
+            Decider::Setting(what) => format!("the gates, by {what} that you set"),
             Decider::Gates => "the gates".to_string(),
             Decider::Nobody(why) => format!("nobody: {why}"),
         }
@@ -184,6 +188,10 @@ impl Decision {
             (Ruling::Passed, Decider::Rule(name)) => {
                 format!("The rule {name} answered what was asked, so it was done without asking you.\n")
             }
+            (Ruling::Passed, Decider::Setting(what)) => {
+                format!("You set {what}, and every gate let it pass, so nobody was asked.\n")
+            }
+            (Ruling::Passed, Decider::Gates) => "Every gate let it pass, so nobody was asked.\n".to_string(),
             (Ruling::Refused, _) => "A denial stands: nothing was done, and no approval changes that.\n".to_string(),
             (Ruling::Stale, Decider::Nobody(why)) | (Ruling::Expired, Decider::Nobody(why)) => {
                 format!("Nothing was done: {why}.\n")

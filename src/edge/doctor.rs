@@ -336,7 +336,15 @@ fn rules(engine: &Engine) -> Check {
     let rules = engine.rules();
     let count = |state: &str| rules.iter().filter(|rule| rule.state == state).count();
     match count("waiting") {
-        0 => Check::good("rules", "Rules", format!("{} confirmed, {} offered", count("confirmed"), count("offered"))),
+        0 => {
+            let detail = format!(
+                "{} confirmed, {} offered, {} let pass by settings",
+                count("confirmed"),
+                count("offered"),
+                count("set")
+            );
+            Check::good("rules", "Rules", detail)
+        }
         waiting => {
             let detail = format!("{} that would loosen wait for you and do not count", counted(waiting, "line"));
             Check::good("rules", "Rules", format!("{detail}; M-x passepartout-rules shows them"))

@@ -4,6 +4,7 @@ use crate::cli::run;
 use crate::support::engine::{Home, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::audit::{Decider, Entry, Ruling};
+use passepartout::domain::scope::Level;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::boot::{Boot, start};
 use passepartout::edge::engine::time::Wish;
@@ -105,6 +106,49 @@ async fn what_every_gate_let_pass_is_explained_from_its_trace() {
     let why = engine.why(None).await.expect("it is explained");
     assert!(why.contains("with the tool memory-read") && why.contains("Every gate let it pass"), "{why}");
     assert_eq!(decisions(&engine).await, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_acts_without_asking_is_written_with_what_let_it_pass() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let server = FakeServer::start([
+        calls("shell", json!({"command": "ls"})),
+        says("Nothing."),
+        calls("write-file", json!({"path": home.project("a.txt"), "content": "x"})),
+        says("Done."),
+        calls("read-file", json!({"path": home.project("a.txt")})),
+        says("It says x."),
+    ]);
+    let engine = home
+        .engine_with(|config| {
+            provide(config, &[("fake", &server, true)], &["fake"]);
+            config.permissions.insert("write-file".into(), Level::Allow);
+            config.permissions.insert("read-file".into(), Level::Allow);
+            config.allowed_hosts.push(".example.org".into());
+        })
+        .await;
+    home.read(&engine).await;
+    for words in ["one", "two", "three"] {
+        let _ = home.ask(&engine, words).await;
+    }
+    let setting = Decider::Setting("the level allow of write-file".to_string());
+    let expected = [(Ruling::Passed, Decider::Gates), (Ruling::Passed, setting.clone())];
+    let entries = decisions(&engine).await;
+    assert_eq!(told(&entries), expected, "what only reads stands in the trace of its turn");
+    let line = entries[1].decision.line();
+    assert!(line.ends_with("(the gates, by the level allow of write-file that you set)"), "{line}");
+    let why = engine.why(Some(&entries[1].seq.to_string())).await.expect("it is explained");
+    assert!(why.contains("You set the level allow of write-file, and every gate let it pass"), "{why}");
+    let why = engine.why(Some(&entries[0].seq.to_string())).await.expect("it is explained");
+    assert!(why.contains("Every gate let it pass, so nobody was asked."), "{why}");
+
+    // Each such setting is in the list, with where it is taken back; one that is no looser than the usual is not.
+    let set: Vec<_> = engine.rules().into_iter().filter(|rule| rule.state == "set").collect();
+    let ids: Vec<&str> = set.iter().map(|rule| rule.id.as_str()).collect();
+    assert_eq!(ids, ["write-file", ".example.org"]);
+    assert!(set[0].text.contains("write-file = allow, not the usual ask") && set[0].text.contains("permissions"));
+    let refused = engine.withdraw_rule(&origin(), ".example.org").await.expect_err("it is taken back where it is set");
+    assert!(refused.contains("ALLOWED_HOSTS"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

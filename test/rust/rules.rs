@@ -275,7 +275,14 @@ async fn three_approvals_of_one_shape_offer_a_rule_that_passes_is_counted_and_wi
     let (_, replay) = &replay[0];
     assert_eq!((replay.passes.len(), replay.refused()), (4, false), "{replay:?}");
     assert!(replay.tried >= 16, "{replay:?}");
-    confirm(&home, &engine, &offered.id).await;
+    let shown = engine.propose_rule(&origin(), &offered.id, engine.new_turn()).await.expect("it is shown");
+    let plan = engine.plan(&shown.report.plans[0].0).expect("the plan is known");
+    let held = format!("{0} of {0} canaries held.", replay.tried);
+    assert!(plan.body.contains(&held), "what was tried stands in the plan: {}", plan.body);
+    for line in &replay.passes {
+        assert!(plan.body.contains(&format!("passes without asking: {line}")), "{line}: {}", plan.body);
+    }
+    home.approve(&engine, &plan).await.expect("the approval counts");
     let (done, _) = home.ask(&engine, "mark Task 5x done").await;
     assert_eq!(done.report.ending, Ending::Answered, "{:?}", done.report);
     assert!(home.read_file("tasks.org").contains("* DONE Task 5x"));

@@ -8,4 +8,5 @@ pub mod labels;
 pub mod learned;
 pub mod loosening;
 pub mod mandate;
+pub mod passes;
 pub mod tools;

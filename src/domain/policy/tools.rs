@@ -47,7 +47,7 @@ pub fn strictness(level: Level) -> u8 {
 
 /// Returns how much a level forbids a tool: of those that are built in what they would do is judged, by `auto` and `allow`
 /// alike.
-fn strictness_of(level: Level, effect: Effect) -> u8 {
+pub(super) fn strictness_of(level: Level, effect: Effect) -> u8 {
     match (level, effect) {
         (Level::Auto, Effect::Custom(_)) => strictness(level),
         (Level::Auto, _) => strictness(Level::Allow),

@@ -539,6 +539,7 @@ pub(super) const TOOLS: &[Tool] = &[
             need("heading", "the heading that it stands under"),
             need("name", "what is set"),
             need("value", "to what"),
+            may("replay", Kind::Text, "what it would change of what was decided, found by trying it"),
         ],
         effect: Effect::Send,
         stands: Stands::Never,

@@ -9,8 +9,10 @@ use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::{Facts, Trace, secret};
 use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
 use crate::domain::memory::store::Record;
+use crate::domain::policy::passes::settings_behind;
 use crate::domain::port::LogLevel;
 use crate::domain::signal::Origin;
+use crate::domain::tool::Class;
 use crate::domain::turn::{Parking, Refused, TurnReport, proposal, refused};
 use crate::edge::clock::local;
 use crate::edge::engine::Engine;
@@ -41,6 +43,7 @@ pub(super) fn kept(decision: &Decision) -> Kept {
     let (by, who) = match &decision.decider {
         Decider::Human(channel) => ("human", channel.as_str()),
         Decider::Rule(name) => ("rule", name.as_str()),
+        Decider::Setting(what) => ("setting", what.as_str()),
         Decider::Gates => ("gates", ""),
         Decider::Nobody(why) => ("nobody", why.as_str()),
     };
@@ -68,6 +71,7 @@ pub fn read(record: &Record) -> Option<Entry> {
     let decider = match text("by")? {
         "human" => Decider::Human(who),
         "rule" => Decider::Rule(who),
+        "setting" => Decider::Setting(who),
         "gates" => Decider::Gates,
         "nobody" => Decider::Nobody(who),
         _ => return None,
@@ -192,12 +196,29 @@ impl Engine {
         }))
     }
 
-    /// Returns what is stored of an act that a rule let pass; `None` when no rule did.
-    pub(super) fn passed_by_rule(&self, turn: &TurnId, cleared: &Cleared) -> Option<Decision> {
-        let rule = cleared.rule()?.to_string();
-        let decision = self.of_gates(Ruling::Passed, cleared.action(), cleared.facts(), cleared.trace());
+    /// Returns that an act is done without anybody being asked, and by what; `None` for what a human approved, which is
+    /// written with its plan, and for what only reads.
+    pub(super) fn passed(&self, turn: &TurnId, cleared: &Cleared) -> Option<Decision> {
+        let action = cleared.action();
+        let asked = cleared.trace().strictest().is_none_or(|opinion| opinion.verdict.severity() > 0);
+        let decider = match cleared.rule() {
+            Some(rule) => Decider::Rule(rule.to_string()),
+            None if asked => return None,
+            None => {
+                let tool = self.toolbox().get(action.tool())?;
+                match tool.effect.class() {
+                    Class::Pure | Class::Read => return None,
+                    Class::Write | Class::Execute | Class::Network => {}
+                }
+                match settings_behind(tool, action, cleared.scope()).join(" and ") {
+                    none if none.is_empty() => Decider::Gates,
+                    settings => Decider::Setting(settings),
+                }
+            }
+        };
+        let decision = self.of_gates(Ruling::Passed, action, cleared.facts(), cleared.trace());
         let (turn, session) = (Some(turn.clone()), Some(cleared.scope().session.clone()));
-        Some(Decision { decider: Decider::Rule(rule), turn, session, ..decision })
+        Some(Decision { decider, turn, session, ..decision })
     }
 
     /// Writes down a human's yes to what a preview showed, before it is carried out.

@@ -18,7 +18,8 @@ use crate::domain::label::Labels;
 use crate::domain::policy::held::{GONE, Seen};
 use crate::domain::policy::learned::Learned;
 use crate::domain::policy::loosening::Loosening;
-use crate::domain::policy::tools::{Table, UnreadTable};
+use crate::domain::policy::passes::looser;
+use crate::domain::policy::tools::{Table, UnreadTable, word};
 use crate::domain::port::LogLevel;
 use crate::domain::scope::Level;
 use crate::domain::signal::{Body, Depth, Origin, Signal, Source};
@@ -66,7 +67,7 @@ pub(in crate::edge) struct Authority {
 pub struct Ruled {
     /// Its name.
     pub id: String,
-    /// `waiting`, `confirmed`, `withdrawn`, `offered` or `over`.
+    /// `waiting`, `confirmed`, `withdrawn`, `offered`, `over`, or `set` for what the settings let pass.
     pub state: &'static str,
     /// What it says.
     pub text: String,
@@ -198,7 +199,29 @@ impl Engine {
             };
             list.push(Ruled { id: id.clone(), state, text: rule.words(), used: Some(*used) });
         }
+        list.extend(self.settings_that_pass());
         list
+    }
+
+    /// Returns what the settings let pass that usually asks, each with where it is set and taken back.
+    fn settings_that_pass(&self) -> impl Iterator<Item = Ruled> {
+        let set = |id: String, text: String| Ruled { id, state: "set", text, used: None };
+        let levels = looser(&self.config.permissions, &self.toolbox()).into_iter().map(move |looser| {
+            let (level, usual) = (word(looser.level), word(looser.usual));
+            let text = format!(
+                "{} = {level}, not the usual {usual}; set in Emacs, and taken back there, in passepartout-permissions",
+                looser.tool
+            );
+            set(looser.tool.to_string(), text)
+        });
+        let hosts = self.config.allowed_hosts.iter().map(move |host| {
+            let text = format!(
+                "{host} may be reached without asking; set, and taken back, in passepartout-allowed-hosts in Emacs or in \
+                 ALLOWED_HOSTS of the settings"
+            );
+            set(host.clone(), text)
+        });
+        levels.chain(hosts)
     }
 
     /// Finds what a name of the list stands for.
@@ -208,7 +231,11 @@ impl Engine {
         let learned = authority.learned.values().map(|(rule, _)| (rule.id(), learn::loosening(rule)));
         let confirmed = authority.confirmed.values().map(|(loosening, _)| (loosening.id(), loosening.clone()));
         let mut all = waiting.map(|loosening| (loosening.id(), loosening)).chain(learned).chain(confirmed);
-        let found = all.find(|(name, _)| name.eq_ignore_ascii_case(id.trim())).map(|(_, loosening)| loosening);
+        let is_it = |name: &str| name.eq_ignore_ascii_case(id.trim());
+        let found = all.find(|(name, _)| is_it(name)).map(|(_, loosening)| loosening);
+        if let (None, Some(set)) = (&found, self.settings_that_pass().find(|rule| is_it(&rule.id))) {
+            return Err(format!("this is a setting, which is changed where it is set: {}", set.text));
+        }
         found.ok_or_else(|| format!("there is no rule {id}; they are listed by: passepartout rules list"))
     }
 
@@ -225,7 +252,7 @@ impl Engine {
         if self.is_confirmed(&loosening) {
             return Err(format!("{id} counts already"));
         }
-        self.check_rule(&loosening).await?;
+        let replay = self.check_rule(&loosening).await?.map(|replay| replay.text(&loosening.heading));
         let args: Map<String, Value> = [
             ("file", &loosening.file),
             ("heading", &loosening.heading),
@@ -233,6 +260,7 @@ impl Engine {
             ("value", &loosening.value),
         ]
         .into_iter()
+        .chain(replay.as_ref().map(|replay| ("replay", replay)))
         .map(|(name, value)| (name.to_string(), Value::String(value.clone())))
         .collect();
         let why = format!("You asked to confirm {}, which lets more happen without asking you.", loosening.id());

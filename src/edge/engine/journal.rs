@@ -42,7 +42,7 @@ impl Journal for Engine {
             "summary": self.vault.mask(&proposal::logged(action, cleared.facts())),
             "facts": cleared.facts().hash().to_hex(), "change": change, "since": self.head().0,
         });
-        let passed = self.passed_by_rule(turn, cleared).map(|decision| audit::kept(&decision));
+        let passed = self.passed(turn, cleared).map(|decision| audit::kept(&decision));
         let used = match cleared.rule().map(|rule| self.use_rule(rule)) {
             Some(Err(why)) => {
                 self.doings.retract(turn, action.hash());

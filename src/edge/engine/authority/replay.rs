@@ -17,6 +17,8 @@ use crate::edge::thread::in_place;
 
 /// How many decisions are read at one go.
 const PAGE: usize = 5_000;
+/// How many recorded decisions of one kind are named; behind that they are counted.
+const NAMED: usize = 100;
 
 /// What a rule would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,8 +37,11 @@ impl Replay {
     /// Returns it for people.
     pub fn text(&self, rule: &str) -> String {
         let mut text = format!("{rule} would change:\n");
-        for line in &self.passes {
+        for line in self.passes.iter().take(NAMED) {
             text.push_str(&format!("- passes without asking: {line}\n"));
+        }
+        if self.passes.len() > NAMED {
+            text.push_str(&format!("- and {} more that pass without asking\n", self.passes.len() - NAMED));
         }
         if self.passes.is_empty() {
             text.push_str("- no decision that is recorded\n");
@@ -138,13 +143,16 @@ impl Engine {
         Ok(tried(&sample, &scope, &toolbox, &|case, trace| rule.answers(case, trace)))
     }
 
-    /// Refuses a rule that would open what is denied.
-    pub(super) async fn check_rule(&self, wanted: &Loosening) -> Result<(), String> {
+    /// Returns what a rule that was learned would change; `None` for what is no such rule.
+    ///
+    /// # Errors
+    /// What it would open that is denied, in words: then it is refused.
+    pub(super) async fn check_rule(&self, wanted: &Loosening) -> Result<Option<Replay>, String> {
         if wanted.name == GONE {
-            return self.still_lost(wanted).map(drop);
+            return self.still_lost(wanted).map(|_| None);
         }
         if wanted.file != LEARNED {
-            return Ok(());
+            return Ok(None);
         }
         let replays = self.replay(Some(&wanted.heading)).await?;
         let [(id, replay)] = replays.as_slice() else { return Err("there is no such rule any more".to_string()) };
@@ -152,7 +160,7 @@ impl Engine {
         match (same, replay.refused()) {
             (false, _) => Err(format!("this is not what the rule {id} says")),
             (true, true) => Err(replay.text(id)),
-            (true, false) => Ok(()),
+            (true, false) => Ok(Some(replay.clone())),
         }
     }
 }
