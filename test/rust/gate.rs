@@ -1,5 +1,6 @@
 //! The gates: tables of cases, properties, and the promises that nothing may break.
 
+mod adding;
 mod answers;
 mod cases;
 mod classes;

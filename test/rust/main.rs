@@ -6,6 +6,7 @@ mod acts;
 mod approval;
 mod archive;
 mod audit;
+mod authority;
 mod canaries;
 mod cards;
 mod cassette;

@@ -23,60 +23,82 @@ use std::path::PathBuf;
 
 /// The kinds of records.
 pub mod kind {
-    /// A flight plan, by its id; the newest record of an id counts.
-    pub const PLAN: &str = "plan";
-    /// A conversation that waits, by the plan that it waits for.
-    pub const CONVERSATION: &str = "conversation";
-    /// An act is about to happen.
-    pub const INTENT: &str = "intent";
-    /// What an act came to.
-    pub const OUTCOME: &str = "outcome";
-    /// A mark: every act that stands before it has an outcome. Its key is [`INTENT`].
-    pub const SETTLED: &str = "settled";
-    /// A finished turn, by its id.
-    pub const TURN: &str = "turn";
-    /// A conversation that drew on something private, by its session.
-    pub const LABEL: &str = "label";
-    /// What an act, or taking one back, changed: what stood at each path before and after.
-    pub const CHANGE: &str = crate::domain::memory::store::CHANGE;
-    /// That a change does not stand any more, by its name: which undo took it back.
-    pub const TAKEN: &str = "taken";
-    /// Which change left these very bytes in a file of notes, by the name of the bytes.
-    pub const MADE: &str = "made";
-    /// What the user narrowed the agent's sight to; the newest counts.
-    pub const FOCUS: &str = "focus";
-    /// That a file of the memex came to another name, by that name.
-    pub const RENAMED: &str = "renamed";
-    /// The folders that memory was read from, under the key [`MEMEX`]: a command that is told of none takes them.
-    pub const MEMEX: &str = "memex";
-    /// A conversation that read text from outside, by its session: from where.
-    pub const OUTSIDE: &str = "outside";
-    /// A text that is made from text from outside, or that a human vouched for, by its name; the newest counts.
-    pub const MARK: &str = "mark";
-    /// Who decided what; see [`crate::edge::engine::audit`].
-    pub const AUDIT: &str = "audit";
-    /// What loosens and was confirmed, or withdrawn, by its hash; the newest counts. See
-    /// [`crate::edge::engine::authority`].
-    pub const LOOSENING: &str = "loosening";
-    /// A line that tightens and was seen, by the hash of where it stands; the newest counts, and one without a value was
-    /// let go. See [`crate::edge::engine::authority`].
-    pub const TIGHTENING: &str = "tightening";
-    /// A rule that was learned and offered, by its name.
-    pub const RULE: &str = "rule";
-    /// How often a rule was used, by its name; the newest counts.
-    pub const USED: &str = "used";
-    /// A conversation in which the user lets what asks go to models elsewhere, by its name.
-    pub const SHARED: &str = "shared";
-    /// How many tokens a provider counts for one of ours, by its name; the newest counts.
-    pub const FACTOR: &str = "factor";
-    /// The order of providers that the user keeps, under the key of this name; the newest counts.
-    pub const CASCADE: &str = "cascade";
-    /// The preset of a conversation, by its session; the newest counts.
-    pub const PRESET: &str = "preset";
-    /// A call of a provider, by its conversation; see [`crate::edge::engine::ledger`].
-    pub const CALL: &str = "call";
-    /// A provider that the user confirmed.
-    pub const CONFIRMATION: &str = "confirmation";
+    /// What going back may do about a kind of record. Whatever it is, what is stored stays.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Standing {
+        /// The newest of a key says what may happen: undo, redo and rewind change none of it.
+        Authority,
+        /// What happened: going back adds its own.
+        History,
+        /// Where things are and what the user looks at.
+        Place,
+    }
+
+    /// Names each kind once, with its word and its standing.
+    macro_rules! kinds {
+        ($($(#[$doc:meta])* $name:ident = $word:expr, $standing:ident;)*) => {
+            $($(#[$doc])* pub const $name: &str = $word;)*
+            /// Every kind there is.
+            pub const ALL: &[(&str, Standing)] = &[$(($name, Standing::$standing)),*];
+        };
+    }
+
+    kinds! {
+        /// A flight plan, by its id; the newest record of an id counts.
+        PLAN = "plan", Authority;
+        /// A conversation that waits, by the plan that it waits for.
+        CONVERSATION = "conversation", History;
+        /// An act is about to happen.
+        INTENT = "intent", History;
+        /// What an act came to.
+        OUTCOME = "outcome", History;
+        /// A mark: every act that stands before it has an outcome. Its key is [`INTENT`].
+        SETTLED = "settled", History;
+        /// A finished turn, by its id.
+        TURN = "turn", History;
+        /// A conversation that drew on something private, by its session.
+        LABEL = "label", Authority;
+        /// What an act, or taking one back, changed: what stood at each path before and after.
+        CHANGE = crate::domain::memory::store::CHANGE, History;
+        /// That a change does not stand any more, by its name: which undo took it back.
+        TAKEN = "taken", History;
+        /// Which change left these very bytes in a file of notes, by the name of the bytes.
+        MADE = "made", History;
+        /// What the user narrowed the agent's sight to; the newest counts.
+        FOCUS = "focus", Place;
+        /// That a file of the memex came to another name, by that name.
+        RENAMED = "renamed", Place;
+        /// The folders that memory was read from, under the key [`MEMEX`]: a command that is told of none takes them.
+        MEMEX = "memex", Place;
+        /// A conversation that read text from outside, by its session: from where.
+        OUTSIDE = "outside", Authority;
+        /// A text that is made from text from outside, or that a human vouched for, by its name; the newest counts.
+        MARK = "mark", History;
+        /// Who decided what; see [`crate::edge::engine::audit`].
+        AUDIT = "audit", History;
+        /// What loosens and was confirmed, or withdrawn, by its hash; the newest counts. See
+        /// [`crate::edge::engine::authority`].
+        LOOSENING = "loosening", Authority;
+        /// A line that tightens and was seen, by the hash of where it stands; the newest counts, and one without a value was
+        /// let go. See [`crate::edge::engine::authority`].
+        TIGHTENING = "tightening", Authority;
+        /// A rule that was learned and offered, by its name.
+        RULE = "rule", Authority;
+        /// How often a rule was used, by its name; the newest counts.
+        USED = "used", Authority;
+        /// A conversation in which the user lets what asks go to models elsewhere, by its name.
+        SHARED = "shared", Authority;
+        /// How many tokens a provider counts for one of ours, by its name; the newest counts.
+        FACTOR = "factor", Place;
+        /// The order of providers that the user keeps, under the key of this name; the newest counts.
+        CASCADE = "cascade", Authority;
+        /// The preset of a conversation, by its session; the newest counts.
+        PRESET = "preset", Authority;
+        /// A call of a provider, by its conversation; see [`crate::edge::engine::ledger`].
+        CALL = "call", History;
+        /// A provider that the user confirmed.
+        CONFIRMATION = "confirmation", Authority;
+    }
 }
 
 /// Returns the record that a file was renamed by an operation.
