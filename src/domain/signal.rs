@@ -51,6 +51,12 @@ pub enum Source {
     System,
 }
 
+impl Source {
+    /// Every source; the last of them is the core itself.
+    pub const ALL: [Source; Source::System as usize + 1] =
+        [Source::Emacs, Source::Cli, Source::Client, Source::Gateway, Source::Clock, Source::System];
+}
+
 /// Where a signal came from, as the edge stamped it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {

@@ -27,8 +27,8 @@ const DIARY: &str = "* Diary :private:\nThe doctor said that it is nothing.\n";
 
 /// An Emacs that answers calls as it is told.
 #[derive(Default)]
-struct Own {
-    answers: Mutex<VecDeque<Result<String, Unanswered>>>,
+pub(crate) struct Own {
+    pub(crate) answers: Mutex<VecDeque<Result<String, Unanswered>>>,
     calls: Mutex<Vec<Call>>,
     /// The file that the next call writes, and its text.
     writes: Mutex<Option<(String, String)>>,

@@ -57,6 +57,11 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinSet;
 
+/// Returns the name of every request that a client can make.
+pub fn request_names() -> impl Iterator<Item = &'static str> {
+    request::Request::ALL.iter().map(|request| request.name())
+}
+
 /// How often the status is sent at most.
 const STATUS_PAUSE: Duration = Duration::from_millis(100);
 /// How long each half of stopping may take.
