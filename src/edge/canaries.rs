@@ -3,10 +3,12 @@
 //! Each is judged by the gates of the running engine, and what confinement should stop is really started, confined.
 
 use crate::domain::action::Action;
+use crate::domain::embed::{Batch, Passage};
 use crate::domain::gate::Case;
 use crate::domain::gate::clearance::{self, Judgement};
-use crate::domain::id::SessionId;
+use crate::domain::id::{NodeId, SessionId};
 use crate::domain::label::{Labels, Privacy};
+use crate::domain::port::Locality;
 use crate::domain::scope::Scope;
 use crate::domain::signal::Sensor;
 use crate::domain::tool::Toolbox;
@@ -27,6 +29,8 @@ use std::sync::Arc;
 
 /// What stands in the private note and in the file outside, and must come out nowhere.
 const SONG: &str = "yellow canary underground";
+/// The id of the private note.
+const NOTE: &str = "canary-songs";
 /// How long a confined canary may take, and how much it may say.
 const LIMITS: Limits = Limits { seconds: 10, output: 10_000 };
 /// What to do when one gets through.
@@ -165,14 +169,16 @@ fn told(title: &'static str, judgement: &Judgement) -> Check {
     held(title, format!("{what}: {}, {why}", strictest.gate))
 }
 
-/// Reads a private note into a memory of its own, by the user's tags, and looks for it in what a model elsewhere gets.
+/// Reads a private note into a memory of its own, by the user's tags, and looks for it in what a model and an embedder
+/// elsewhere get, and in what a tool would read for that model.
 async fn private_note(engine: &Arc<Engine>, aviary: &Aviary) -> Check {
     let title = "A private note";
     let Some(tag) = engine.config.private_tags.iter().find(|tag| tag.tier == Privacy::Private) else {
         return untried(title, "no tag is set that makes a note private");
     };
     let tag = tag.tag.as_str();
-    let note = format!("* Songs :{}:\nThe {SONG} sings.\n", tag.trim_matches(':'));
+    let tags = tag.trim_matches(':');
+    let note = format!("* Songs :{tags}:\n:PROPERTIES:\n:ID: {NOTE}\n:END:\nThe {SONG} sings.\n");
     let memex = aviary.base.join("memex");
     if let Err(why) = std::fs::write(memex.join("songs.org"), note) {
         return untried(title, &why.to_string());
@@ -199,14 +205,38 @@ async fn private_note(engine: &Arc<Engine>, aviary: &Aviary) -> Check {
     let now = jiff::Zoned::now().datetime();
     let given = |may_see| small.context(Some(SONG), None, now, may_see, 4_000).text;
     let (here, elsewhere) = (given(Privacy::Private), given(Privacy::Ask));
+    let (read, embedded) = (reads(&small).await, embeds(&small));
     small.close().await;
     if elsewhere.contains("canary") || elsewhere.contains("Songs") {
         return open(title, format!("a note with the tag “{tag}” is in what a model elsewhere is given"));
     }
-    match here.contains("Songs") {
-        true => held(title, format!("a note with the tag “{tag}” is given to local models only")),
-        false => untried(title, "the note was not found at all, so nothing is known"),
+    match (read, embedded, here.contains("Songs")) {
+        (Ok(true), ..) => open(title, format!("a model elsewhere may read a note with the tag “{tag}” by a tool")),
+        (_, Some(true), _) => {
+            open(title, format!("a note with the tag “{tag}” is in what an embedder elsewhere is sent"))
+        }
+        (Ok(false), Some(false), true) => {
+            let detail = "is given to local models and embedders only, and read by no tool for another one";
+            held(title, format!("a note with the tag “{tag}” {detail}"))
+        }
+        (Err(why), ..) => untried(title, &why),
+        (Ok(false), _, _) => untried(title, "the note was not found at all, so nothing is known"),
     }
+}
+
+/// Returns whether a model elsewhere could read the private note by a tool without anybody being asked.
+async fn reads(small: &Arc<Engine>) -> Result<bool, String> {
+    let scope = small.scope(&SessionId("canaries".to_string()), None, false);
+    let scope = Scope { may_see: Privacy::ELSEWHERE, ..scope };
+    let args = json!({ "id": NOTE }).as_object().cloned().unwrap_or_default();
+    Ok(matches!(judge(small, &scope, "memory-read", args).await?, Judgement::Cleared(_)))
+}
+
+/// Returns whether an embedder elsewhere would be sent the private note; `None` where it was not found.
+fn embeds(small: &Engine) -> Option<bool> {
+    let view = small.view();
+    let passage = in_place(|| Passage::of(&view.get(&NodeId::new(NOTE))?))?;
+    Some(Batch::admit(Locality::Remote, vec![passage]).batch.is_some())
 }
 
 /// Says what was found when the launcher tried to break out. What is not run cannot get out: that breaks no promise.

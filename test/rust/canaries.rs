@@ -31,6 +31,8 @@ fn the_doctor_tries_what_must_never_happen_and_says_what_held() {
     for (title, state, detail) in &found {
         assert_eq!(state, "healthy", "{title}: {detail}");
     }
+    let (.., note) = found.iter().find(|(title, ..)| title == "A private note").expect("it is tried");
+    assert!(note.contains("models and embedders only, and read by no tool"), "{note}");
     assert_eq!(tree(&home.folder.path().join("memex")), before);
     assert!(lines(&run(&home, &["doctor", "--json"]).json()).is_empty(), "only when it is asked for");
 }

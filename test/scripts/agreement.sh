@@ -2,7 +2,7 @@
 # Compares what we read of Org files with what Emacs's own Org reads, and scores gates and recall.
 #
 # The corpora and the tools that score lie beside the project in ../shared (or in SHARED=DIR); what is absent
-# is said and skipped.
+# is said and skipped. Where the gates miss a goal this ends with 1 and names it.
 set -eu
 cd "$(dirname "$0")/../.."
 shared=${SHARED:-../shared}
@@ -26,7 +26,8 @@ else
 fi
 if [ -f "$shared/tools/score-gates.py" ]; then
     echo "--- gates"
-    python3 "$shared/tools/score-gates.py" "$program" "$shared/corpus/gates"
+    python3 "$shared/tools/score-gates.py" "$program" "$shared/corpus/gates" --json "$work/gates.json"
+    python3 test/scripts/goals.py "$work/gates.json"
 fi
 if [ -f "$shared/tools/score-recall.py" ]; then
     echo "--- recall"
