@@ -42,7 +42,6 @@
 (require 'cl-lib)
 (require 'seq)
 
-(declare-function diff-no-select "diff" (old new &optional switches no-async buf))
 (declare-function flymake-diagnostics "flymake" (&optional beg end))
 (declare-function flymake-diagnostic-beg "flymake" (diag))
 (declare-function flymake-diagnostic-text "flymake" (diag))
@@ -91,7 +90,7 @@
   "The most characters of the text of a row.")
 
 (defconst passepartout-verbs--most-buffer 500000
-  "A larger buffer is neither indexed nor compared, in characters.")
+  "A larger buffer is not indexed, in characters.")
 
 (defconst passepartout-verbs--most-file 2000000
   "A larger file is not shown, in bytes.")
@@ -395,22 +394,22 @@ visits nothing, so that nothing runs because a file is shown."
                                  line)))
 
 (defun passepartout-verbs--diff (payload)
-  "Show how the buffer of the file in PAYLOAD differs from the file.
-The program that compares them runs in the background, and in no
-folder in which something could pass for it."
-  (require 'diff)
-  (let* ((buffer (passepartout-verbs--visiting payload))
-         (file (expand-file-name (buffer-file-name buffer)))
-         (default-directory "/"))
-    (unless (file-regular-p file)
-      (error "%s is not saved yet" file))
-    (when (> (max (buffer-size buffer)
-                  (file-attribute-size (file-attributes file)))
-             passepartout-verbs--most-buffer)
-      (error "%s is too large to be compared" file))
-    (passepartout-verbs--display
-     (diff-no-select file buffer nil nil
-                     (get-buffer-create "*Passepartout Diff*")))))
+  "Show the text in PAYLOAD: how the buffer of a file differs from it.
+The core has compared them; no program is started for it."
+  (let ((text (plist-get payload :text))
+        (buffer (get-buffer-create "*Passepartout Diff*")))
+    (unless (stringp text)
+      (error "There is no difference to show"))
+    (with-current-buffer buffer
+      (let ((inhibit-read-only t))
+        (erase-buffer)
+        (insert (substring-no-properties text))
+        (setq default-directory "/")
+        (diff-mode)
+        (goto-char (point-min)))
+      (set-buffer-modified-p nil)
+      (setq buffer-read-only t))
+    (passepartout-verbs--display buffer)))
 
 (defun passepartout-verbs--agenda (_payload)
   "Show the agenda of the week, without what Lisp in notes would say.

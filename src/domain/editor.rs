@@ -94,6 +94,8 @@ pub struct Question {
     pub name: Option<String>,
     /// The line that is shown, from 1.
     pub line: Option<u32>,
+    /// What is shown, of a verb that shows what the core made: how a buffer differs from its file.
+    pub text: Option<String>,
     /// How many rows at most.
     pub limit: usize,
 }

@@ -122,14 +122,21 @@
       (should (plist-get (passepartout-verbs-tests--ask "open" :file file)
                          :ok))
       (should (eq selected (selected-window))))
-    (insert "new\n")
-    (should (plist-get (passepartout-verbs-tests--ask "diff" :file file) :ok))
-    (with-current-buffer "*Passepartout Diff*"
-      ;; It does not wait for the program that compares.
-      (while (get-buffer-process (current-buffer))
-        (accept-process-output (get-buffer-process (current-buffer)) 1))
-      (should (string-match-p "^\\+new" (buffer-string)))
-      (kill-buffer))))
+    (cl-letf (((symbol-function 'make-process)
+               (lambda (&rest _) (error "A program is started")))
+              ((symbol-function 'call-process)
+               (lambda (&rest _) (error "A program is started"))))
+      (let ((text "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n+new\n one\n"))
+        (should (plist-get (passepartout-verbs-tests--ask
+                            "diff" :file file :text text)
+                           :ok))
+        (with-current-buffer "*Passepartout Diff*"
+          (should (equal text (substring-no-properties (buffer-string))))
+          (should (and (derived-mode-p 'diff-mode) buffer-read-only))
+          (should-not (buffer-modified-p))
+          (kill-buffer)))
+      (should-not (plist-get (passepartout-verbs-tests--ask "diff" :file file)
+                             :ok)))))
 
 (ert-deftest passepartout-verbs-ask-the-user-nothing ()
   (passepartout-verbs-tests--in "x\n"

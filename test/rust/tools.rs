@@ -343,13 +343,14 @@ async fn pages_are_read_as_text_from_one_host_within_bounds() {
     }
 }
 
-/// An editor that has something to tell, and notes what it was asked.
+/// An editor that has something to tell, and notes what it was asked. What is open there has one line more than its file.
 struct Telling(std::sync::Mutex<Vec<String>>, Vec<Row>);
 
 #[async_trait::async_trait]
 impl Editor for Telling {
-    async fn buffer(&self, _file: &str) -> Result<Option<Buffer>, String> {
-        Ok(None)
+    async fn buffer(&self, file: &str) -> Result<Option<Buffer>, String> {
+        let open = file.ends_with("open.org").then(|| std::fs::read_to_string(file).expect("a file"));
+        Ok(open.map(|text| Buffer { text: format!("{text}One more.\n").into(), tick: 1, read_only: false }))
     }
 
     async fn edit(&self, file: &str, _tick: i64, _splices: Vec<Splice>) -> Result<(), String> {
@@ -357,7 +358,10 @@ impl Editor for Telling {
     }
 
     async fn ask(&self, question: &Question) -> Result<Vec<Row>, String> {
-        self.0.lock().expect("not poisoned").push(format!("{} {:?}", question.verb.name(), question.line));
+        let shown = question.text.as_deref().unwrap_or_default();
+        let shown = shown.lines().filter(|line| line.starts_with(['+', '-', '@'])).collect::<Vec<_>>().join(" ");
+        let asked = format!("{} {:?} {shown}", question.verb.name(), question.line);
+        self.0.lock().expect("not poisoned").push(asked.trim_end().to_string());
         Ok(self.1.clone())
     }
 }
@@ -388,6 +392,22 @@ async fn emacs_is_asked_by_a_closed_table_and_nothing_secret_or_private_comes_ba
     assert_eq!(*editor.0.lock().expect("not poisoned"), ["buffers None"]);
     let _ = world.home.approve(&world.engine, &world.plan()).await.expect("it counts");
     assert_eq!(*editor.0.lock().expect("not poisoned"), ["buffers None", "go-to Some(1)"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn emacs_is_handed_how_a_buffer_differs_from_its_file() {
+    let home = Home::new(&[("open.org", "* Open\n"), ("shut.org", "* Shut\n")]);
+    let editor = Arc::new(Telling(Default::default(), Vec::new()));
+    *home.editor.lock().expect("not poisoned") = editor.clone();
+    let world = World::with(home, false, &["editor-show"]).await;
+    let file = world.home.file("open.org");
+    let told = world.call("editor-show", json!({"verb": "diff", "path": file})).await;
+    assert!(told.contains("It is shown in a window"), "{told}");
+    let shown = format!("diff None --- a{file} +++ b{file} @@ -1 +1,2 @@ +One more.");
+    assert_eq!(*editor.0.lock().expect("not poisoned"), [shown]);
+    let told = world.call("editor-show", json!({"verb": "diff", "path": world.home.file("shut.org")})).await;
+    assert!(told.contains("shut.org is not open in Emacs"), "{told}");
+    assert_eq!(editor.0.lock().expect("not poisoned").len(), 1, "there was nothing to show");
 }
 
 #[tokio::test(flavor = "multi_thread")]

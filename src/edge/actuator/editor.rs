@@ -6,11 +6,18 @@ use crate::domain::gate::place;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::outside::Piece;
 use crate::edge::actuator::{Actuators, Done, OWN};
+use crate::edge::engine::planner::unified;
+use crate::edge::survey::open;
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 /// How many rows are asked for and shown.
 const MOST: usize = 200;
+/// A larger file or buffer is not compared, in bytes.
+const MOST_COMPARED: usize = 2_000_000;
+/// The most of a difference that Emacs is handed at once, in bytes.
+const MOST_SHOWN: usize = 64 * 1024;
 
 impl Actuators {
     pub(super) async fn ask_editor(&self, cleared: &Cleared) -> Done {
@@ -21,16 +28,49 @@ impl Actuators {
         let filled = |name: &str| action.text(name).filter(|text| !text.trim().is_empty()).map(str::to_string);
         let line = action.args().get("line").and_then(|line| line.as_u64()).and_then(|line| u32::try_from(line).ok());
         let file = facts.paths.first().map(|path| path.resolved.clone());
-        let question = Question { verb, file, name: filled("name"), line, limit: MOST };
+        let mut question = Question { verb, file, name: filled("name"), line, text: None, limit: MOST };
         let has = (question.file.is_some(), question.name.is_some(), question.line.is_some());
         if let Some(missing) = verb.missing(has.0, has.1, has.2) {
             return Done::failed(format!("“{}” needs the argument “{missing}”", verb.name()));
+        }
+        if let (Verb::Diff, Some(file)) = (verb, &question.file) {
+            match self.difference(file.clone()).await {
+                Ok(same) if same.is_empty() => {
+                    return Done::said("Nothing is shown: the buffer has what its file has.".to_string(), OWN);
+                }
+                Ok(text) => question.text = Some(text),
+                Err(why) => return Done::failed(why),
+            }
         }
         match self.engine.editor.ask(&question).await {
             Err(why) => Done::failed(why),
             Ok(_) if !verb.looks() => Done::said("It is shown in a window of the user's Emacs.".to_string(), OWN),
             Ok(rows) => self.rows(rows, cleared).await,
         }
+    }
+
+    /// Returns how the buffer of a file differs from the file. No program is started for it.
+    async fn difference(&self, file: String) -> Result<String, String> {
+        let buffer = self.engine.editor.buffer(&file).await?.ok_or_else(|| format!("{file} is not open in Emacs"))?;
+        if buffer.text.len() > MOST_COMPARED {
+            return Err(format!("{file} is too large to be compared"));
+        }
+        let compared = tokio::task::spawn_blocking(move || {
+            let mut bytes = Vec::new();
+            let opened = open::file(Path::new(&file))
+                .and_then(|file| file.take(MOST_COMPARED as u64 + 1).read_to_end(&mut bytes));
+            opened.map_err(|why| format!("{file} cannot be read: {why}"))?;
+            if bytes.len() > MOST_COMPARED {
+                return Err(format!("{file} is too large to be compared"));
+            }
+            let saved = String::from_utf8(bytes).map_err(|_| format!("{file} is not UTF-8, so it is not compared"))?;
+            let text = unified(&file, &saved, &buffer.text);
+            match text.len() > MOST_SHOWN {
+                true => Err(format!("what differs in {file} is longer than 64 kB; ediff-current-file shows it")),
+                false => Ok(text),
+            }
+        });
+        compared.await.map_err(|_| "comparing them broke".to_string())?
     }
 
     /// Tells what came back, without what may not be read: rows can be of other files than was asked about.

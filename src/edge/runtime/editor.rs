@@ -211,6 +211,7 @@ impl EmacsEditor {
             .text("verb", question.verb.name())
             .maybe("file", question.file.as_deref())
             .maybe("name", question.name.as_deref())
+            .maybe("text", question.text.as_deref())
             .int("limit", question.limit as i64);
         let payload = match question.line {
             Some(line) => payload.int("line", line),
