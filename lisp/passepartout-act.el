@@ -66,7 +66,7 @@
 
 (defun passepartout-act--buffer (file)
   "Return the base buffer that visits FILE, or nil."
-  (let ((buffer (and (stringp file) (find-buffer-visiting file))))
+  (let ((buffer (passepartout-verbs-buffer file)))
     (and buffer (or (buffer-base-buffer buffer) buffer))))
 
 ;;;; State

@@ -167,11 +167,22 @@ version control, for a repository can name programs for that."
              (substring-no-properties (if (stringp text) text "")))
             passepartout-verbs--most-text)))))
 
+(defun passepartout-verbs-buffer (file)
+  "Return the buffer that visits FILE, or nil.
+No other machine is asked: a name that leads to one is refused by
+its spelling alone, and no handler of names has a say."
+  (unless (and (stringp file) (string-prefix-p "/" file))
+    (error "There is no file to look for"))
+  (when (string-match-p "\\`/\\(?:[^/]*:\\|\\[\\)" file)
+    (error "%s is a name on another machine" file))
+  (let ((file-name-handler-alist nil))
+    (find-buffer-visiting file)))
+
 (defun passepartout-verbs--visiting (payload)
   "Return the buffer that visits the file in PAYLOAD; it must be open."
-  (let* ((file (plist-get payload :file))
-         (buffer (and (stringp file) (find-buffer-visiting file))))
-    (or buffer (error "%s is not open in Emacs" (or file "No file")))))
+  (let ((file (plist-get payload :file)))
+    (or (passepartout-verbs-buffer file)
+        (error "%s is not open in Emacs" file))))
 
 ;;;; Verbs that look
 
@@ -356,10 +367,7 @@ visits the file")))))
 That is the one that visits it, or one that holds its text and
 visits nothing, so that nothing runs because a file is shown."
   (let ((file (plist-get payload :file)))
-    (unless (and (stringp file) (file-name-absolute-p file)
-                 (not (file-remote-p file)))
-      (error "There is no file to show"))
-    (or (find-buffer-visiting file)
+    (or (passepartout-verbs-buffer file)
         (passepartout-verbs--view file))))
 
 (defun passepartout-verbs--view (file)

@@ -31,6 +31,7 @@
 (require 'org)
 (require 'org-agenda)
 (require 'xref)
+(require 'passepartout-act)
 (require 'passepartout-verbs)
 
 (defun passepartout-verbs-tests--ask (verb &rest payload)
@@ -152,6 +153,42 @@
       (should-not (plist-get (apply #'passepartout-verbs-tests--ask
                                     "open" payload)
                              :ok)))))
+
+;; Emacs connects to another machine as soon as it looks at such a name.
+
+(ert-deftest passepartout-verbs-connect-to-no-other-machine ()
+  (passepartout-fake-with
+    (let* ((called nil)
+           (handler (lambda (operation &rest _)
+                      (push operation called)
+                      (error "Connected")))
+           (file-name-handler-alist
+            (cons (cons "\\`/\\(?:[^/]*:\\|\\[\\)" handler)
+                  file-name-handler-alist)))
+      (dolist (file '("/ssh:evil.example:/x" "/evil.example:/x" "/ssh:"
+                      "/[ssh/evil.example]/x" "/sudo::/etc/x"))
+        (dolist (verb (mapcar #'car passepartout-verbs--table))
+          (unless (member verb '("buffers" "agenda"))
+            (let ((answer (passepartout-verbs-tests--ask
+                           verb :file file :line 1 :name "x")))
+              (should-not (plist-get answer :ok))
+              (should (string-match-p "another machine"
+                                      (plist-get answer :text))))))
+        (dolist (action '(:buffer-state :buffer-edit))
+          (setq passepartout-fake-sent nil)
+          (passepartout-fake-inject
+           :request `(:action ,action :request 7 :file ,file
+                      :tick 1 :edits ((0 0 "x"))))
+          (should (string-match-p
+                   "another machine"
+                   (plist-get (car (passepartout-fake-sent :editor-reply))
+                              :text)))))
+      (should-not called)
+      ;; Nor is one asked about a file that is here.
+      (should-not (plist-get (passepartout-verbs-tests--ask
+                              "diagnostics" :file "/nowhere/else.el")
+                             :ok))
+      (should-not called))))
 
 (ert-deftest passepartout-verbs-show-the-agenda ()
   (passepartout-fake-with

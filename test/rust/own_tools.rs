@@ -225,6 +225,8 @@ async fn the_gates_judge_what_a_tool_of_ones_own_is_given() {
         ("looks", json!({"file": "new.txt"}), "pass", ""),
         ("looks", json!({"file": at("home/.ssh/id_ed25519")}), "deny", "out of bounds"),
         ("looks", json!({"file": "$HOME/x"}), "ask", "known only at run time"),
+        ("looks", json!({"file": "/tmp/../ssh:evil.example:/x"}), "ask", "on another machine"),
+        ("looks", json!({"file": "file:/ssh:evil.example:/x"}), "ask", "on another machine"),
         ("looks", json!({"file": token.clone()}), "deny", "seems to hold a secret"),
         ("writes", json!({"file": "new.txt"}), "pass", ""),
         ("writes", json!({"file": at("outside.txt")}), "ask", "lies outside memex and project"),
@@ -253,6 +255,20 @@ async fn the_gates_judge_what_a_tool_of_ones_own_is_given() {
     let (found, reasons) = world.verdict("posts", json!({"town": "Lisbon"})).await;
     assert_eq!(found, "ask");
     assert!(reasons.contains("nothing says which host would learn of it"), "{reasons}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_on_another_machine_is_given_to_no_tool_of_ones_own() {
+    let world = World::new(levels(&[("looks", Level::Allow)])).await;
+    world.define(&declaration("looks", "read", FILE));
+    world.server.push(proposes("looks", json!({"file": "/tmp/../ssh:evil.example:/x"})));
+    world.home.ask(&world.engine, "do it").await;
+    let plan = waiting(&world.engine);
+    world.server.push(Reply::answer(Dialect::OpenAi, &["I see."], &[]));
+    world.home.approve(&world.engine, &plan).await.expect("it is decided");
+    let failed = status(&world.engine, &plan);
+    assert!(matches!(&failed, PlanStatus::Failed(why) if why.contains("looks was not called")), "{failed:?}");
+    assert_eq!(world.emacs.calls(), []);
 }
 
 #[tokio::test(flavor = "multi_thread")]

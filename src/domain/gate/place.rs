@@ -75,6 +75,18 @@ pub fn of_another(path: &str, scope: &Scope) -> bool {
     zone(path, scope) == Zone::Home && !is_below(path, &scope.home) && !scope.home.is_empty()
 }
 
+/// Returns whether Emacs may take an absolute name for one on another machine, and connect to it: `/method:…`, `/host:…`
+/// and `/[method/…`, whatever the user chose to write it like.
+pub fn is_remote(path: &str) -> bool {
+    let first = path.strip_prefix('/').and_then(|rest| rest.split('/').next());
+    first.is_some_and(|first| first.contains(':') || first.starts_with('['))
+}
+
+/// Returns why Emacs is not given a name that [`is_remote`].
+pub fn connects(path: &str) -> String {
+    format!("“{path}” is a name on another machine, which Emacs would connect to; open it there yourself")
+}
+
 /// Returns whether a file is named as Org files, their archives, backups and copies are.
 pub fn holds_notes(path: &str) -> bool {
     copies::in_any_form(&secret::small(path.rsplit('/').next().unwrap_or(path)), is_org)

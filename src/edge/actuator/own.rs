@@ -4,6 +4,7 @@
 use crate::domain::action::Outcome;
 use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::facts::{FileKind, Identity, PathFact};
+use crate::domain::gate::place;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::outside::Piece;
 use crate::domain::tool::own::REDECLARED;
@@ -32,6 +33,9 @@ impl Actuators {
         let Some(args) = with_resolved(action.args(), own.tool(), &facts.paths) else {
             return Done::failed(format!("which files {tool} means was not found out, so it was not called"));
         };
+        if let Some(path) = facts.paths.iter().find(|path| place::is_remote(&path.resolved)) {
+            return Done::failed(format!("{}, so {tool} was not called", place::connects(&path.resolved)));
+        }
         let judged = facts.paths.clone();
         let moved = tokio::task::spawn_blocking(move || judged.into_iter().find(|path| !is_same(path))).await;
         match moved {

@@ -3,6 +3,7 @@
 //! Together their editors are one editor: an edit of a file goes to the Emacs that has it open.
 
 use crate::domain::editor::{Question, Row};
+use crate::domain::gate::place;
 use crate::domain::id::SessionId;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::signal::{Origin, Rights, Source};
@@ -211,8 +212,11 @@ impl Clients {
     }
 
     /// Returns the Emacsen that are asked about a file. One that was silent is not waited for again while another
-    /// answers, unless it has that file open.
+    /// answers, unless it has that file open. For a file on another machine none is: asking would connect to it.
     fn asked(&self, file: &str) -> Result<Vec<Arc<Channel>>, String> {
+        if place::is_remote(file) {
+            return Err(place::connects(file));
+        }
         let (silent, awake): (Vec<_>, Vec<_>) =
             self.emacsen().into_iter().partition(|channel| channel.silent.load(Ordering::Relaxed));
         if awake.is_empty() {
@@ -366,6 +370,30 @@ mod tests {
             emacs(&clients, id as ClientId, *answer);
         }
         clients.buffer("/f.org").await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_emacs_is_given_a_name_on_another_machine() {
+        let clients = Arc::new(Clients::default());
+        let channel = emacs(&clients, 0, Some(CLEAN));
+        for file in ["/ssh:evil.example:/x", "/evil.example:/x", "/[ssh/evil.example]/x"] {
+            let question = Question {
+                verb: crate::domain::editor::Verb::Diagnostics,
+                file: Some(file.to_string()),
+                name: None,
+                line: None,
+                limit: 1,
+            };
+            for refused in [
+                clients.buffer(file).await.map(|_| ()),
+                clients.is_open(file).await.map(|_| ()),
+                clients.ask(&question).await.map(|_| ()),
+            ] {
+                assert!(refused.expect_err("it would connect").contains("on another machine"), "{file}");
+            }
+        }
+        assert!(!channel.silent.load(Ordering::Relaxed));
+        assert!(clients.buffer("/f.org").await.is_ok_and(|found| found.is_some()), "others are asked about");
     }
 
     #[tokio::test(start_paused = true)]

@@ -39,6 +39,10 @@ pub fn look(roads: &Roads, arg: &str, asked: &str, scope: &Scope, open: &dyn Fn(
         return fact;
     };
     fact.resolved = resolved.to_string_lossy().into_owned();
+    // However it was spelt, and over whatever links: this is the name that Emacs would be given.
+    if place::is_remote(&fact.resolved) {
+        fact.form = worse(fact.form, PathForm::Remote);
+    }
     let parent = resolved.parent().and_then(|parent| std::fs::symlink_metadata(parent).ok());
     fact.folder = parent.filter(Metadata::is_dir).map(|parent| identity(&parent));
     match std::fs::symlink_metadata(&resolved) {
@@ -112,7 +116,10 @@ fn plain(asked: &str, scope: &Scope) -> (String, PathForm) {
         text = percent(path);
     } else if strip_scheme(&text, "http://").or_else(|| strip_scheme(&text, "https://")).is_some() {
         return (text, worse(form, PathForm::Web));
-    } else if has_scheme(&text) || is_tramp(&text) || is_shared_folder(&text) {
+    } else if has_scheme(&text) {
+        return (text, worse(form, PathForm::Remote));
+    }
+    if place::is_remote(&text) || is_shared_folder(&text) {
         return (text, worse(form, PathForm::Remote));
     }
     if expands(&text) {
@@ -140,12 +147,6 @@ fn has_scheme(text: &str) -> bool {
 fn is_shared_folder(text: &str) -> bool {
     text.strip_prefix("\\\\")
         .is_some_and(|rest| rest.split_once('\\').is_some_and(|(host, share)| !host.is_empty() && !share.is_empty()))
-}
-
-/// Returns whether Emacs would take a name for one on another machine: `/method:…`.
-fn is_tramp(text: &str) -> bool {
-    let first = text.strip_prefix('/').map(|rest| rest.split('/').next().unwrap_or(rest));
-    first.is_some_and(|first| first.contains(':'))
 }
 
 /// Returns whether a shell, or `substitute-in-file-name`, would make another name of it.

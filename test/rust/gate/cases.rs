@@ -319,6 +319,46 @@ fn files_are_judged_where_they_lead() {
 }
 
 #[test]
+fn names_on_other_machines_ask_however_they_are_spelt() {
+    let world = World::new();
+    let up = "../".repeat(20);
+    let link = std::path::Path::new(&world.scope.project).join("elsewhere");
+    std::os::unix::fs::symlink("/ssh:evil.example:/x", link).unwrap();
+    let spellings = [
+        "/ssh:evil.example:/x",
+        "/evil.example:/x",
+        "/[ssh/evil.example]/x",
+        "file:/ssh:evil.example:/x",
+        "file:///ssh:evil.example:/x",
+        "file:/%73sh%3aevil.example%3a/x",
+        "[[file:/ssh:evil.example:/x]]",
+        "/:/ssh:evil.example:/x",
+        "/tmp/../ssh:evil.example:/x",
+        "//ssh:evil.example:/x",
+        "/./ssh:evil.example:/x",
+        &format!("{up}ssh:evil.example:/x"),
+        "elsewhere",
+        "elsewhere/below",
+    ];
+    for path in spellings {
+        for (tool, args) in [
+            ("read-file", json!({"path": path})),
+            ("editor-look", json!({"verb": "diagnostics", "path": path})),
+            ("editor-show", json!({"verb": "open", "path": path})),
+        ] {
+            let trace = world.trace(tool, args);
+            let asks = trace.opinions.iter().find(|opinion| opinion.gate == "dispatcher").unwrap();
+            let why = asks.verdict.reason().map(|reason| reason.text.clone()).unwrap_or_default();
+            assert!(asks.verdict.name() == "ask" && why.contains("another machine"), "{tool} {path}: {why}");
+        }
+    }
+    // A colon below the root is nothing of the kind.
+    for path in ["src/a:b.rs", "12:30/notes.txt", "/tmp/a:b", "app/[id]/page.tsx"] {
+        assert_eq!(world.verdict("read-file", json!({"path": path})), "pass", "{path}");
+    }
+}
+
+#[test]
 fn writes_ask_and_guarded_files_say_why() {
     let world = World::new();
     let reason = |path: &str| {
