@@ -5,6 +5,7 @@ mod answers;
 mod cases;
 mod classes;
 mod command;
+mod content;
 mod differential;
 mod lisp;
 mod live;

@@ -434,6 +434,21 @@ async fn a_heading_is_changed_in_several_ways_at_once_and_changed_files_are_list
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_not_put_together_in_steps() {
+    let world = World::new(&[], true, &["replace-in-file", "write-file"]).await;
+    let path = world.home.project("notes.txt");
+    let parts = ["ghp_a1B2c3D4e5F6", "a1B2c3D4e5F6a1B2c3D4e5F6"];
+    let first = json!({"path": path, "content": format!("{} HERE\n", parts[0])});
+    assert!(world.call("write-file", first).await.starts_with("Done."));
+    let step = |old: &str, new: &str| json!({"path": path, "old": old, "new": new});
+    assert!(world.call("replace-in-file", step("HERE", parts[1])).await.starts_with("Done."));
+    let told = world.call("replace-in-file", step(&format!("{} ", parts[0]), parts[0])).await;
+    assert!(told.contains("What “notes.txt” would become seems to hold a secret"), "{told}");
+    let text = std::fs::read_to_string(&path).expect("it is there");
+    assert_eq!(text, format!("{} {}\n", parts[0], parts[1]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_commit_holds_what_the_agent_changed_and_nothing_else() {
     let world = World::new(&[], true, &["replace-in-file", "write-file", "git-commit"]).await;
     if Command::new("git").arg("--version").output().is_err() {

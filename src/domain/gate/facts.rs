@@ -19,7 +19,7 @@ pub struct Facts {
     pub edits: Vec<EditFact>,
     /// The strictest privacy label of the nodes and files that the action reads or writes.
     pub privacy: Option<Privacy>,
-    /// Where secrets of the vault stand in the arguments: names only, never values.
+    /// Which secrets of the vault stand in the arguments or in what would be written: names only, never values.
     pub vault: Vec<String>,
     /// Why something could not be found out; anything here asks or denies.
     pub unknown: Vec<String>,

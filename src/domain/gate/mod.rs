@@ -5,6 +5,7 @@
 
 pub mod archivist;
 pub mod badge;
+pub mod brought;
 pub mod clearance;
 pub mod differ;
 pub mod disclosure;

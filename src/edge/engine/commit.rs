@@ -5,7 +5,7 @@
 
 use crate::domain::action::Action;
 use crate::domain::gate::facts::{CommitFact, CommitFile, EditFact};
-use crate::domain::gate::{place, secret};
+use crate::domain::gate::place;
 use crate::domain::scope::Scope;
 use crate::domain::undo::lines::merge;
 use crate::domain::undo::{Change, FileChange, Image};
@@ -42,11 +42,7 @@ impl Engine {
     /// Predicts a commit.
     pub(super) fn plan_commit(&self, action: &Action, scope: &Scope) -> Predicted {
         match waiting_for(self.commit_of(action, scope)) {
-            Ok(commit) => {
-                let doubts = commit.files.iter().filter(|file| holds_secret(file));
-                let doubts = doubts.map(|file| format!("{} seems to hold a secret.", file.path)).collect();
-                Predicted { commit: Some(commit), doubts, ..Predicted::default() }
-            }
+            Ok(commit) => Predicted { commit: Some(commit), ..Predicted::default() },
             Err(why) => Predicted { impossible: vec![why], ..Predicted::default() },
         }
     }
@@ -380,11 +376,6 @@ fn stands(way: &Way, disk: Option<&str>) -> Option<bool> {
         }
         (_, None, Some(_)) | (_, Some(_), None) => None,
     }
-}
-
-fn holds_secret(file: &CommitFile) -> bool {
-    let old = file.before.as_deref().map(secret::scan).unwrap_or_default().len();
-    file.after.as_deref().is_some_and(|after| secret::scan(after).len() > old)
 }
 
 #[cfg(test)]

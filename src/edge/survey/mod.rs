@@ -15,6 +15,7 @@ pub use roads::Roads;
 pub use vault::{NoVault, VaultScan};
 
 use crate::domain::action::{Action, texts};
+use crate::domain::gate::brought;
 use crate::domain::gate::disclosure::{NewlyOpen, newly_open};
 use crate::domain::gate::facts::{
     BySetup, CommitFact, CommitFile, EditFact, Facts, PathFact, PutFact, QuoteFact, QuotedNote, ScriptFact, ShellFact,
@@ -25,7 +26,7 @@ use crate::domain::label::Privacy;
 use crate::domain::policy::mandate::Mandate;
 use crate::domain::port::{SkillHost, Surveyor};
 use crate::domain::scope::Scope;
-use crate::domain::tool::{Class, Effect, Tool, Toolbox, own};
+use crate::domain::tool::{Class, Effect, RESTORE, Tool, Toolbox, own};
 use crate::edge::thread;
 use async_trait::async_trait;
 use serde_json::Value;
@@ -217,9 +218,23 @@ impl Survey {
             | Effect::Fetch
             | Effect::Custom(_) => {}
         }
+        self.brought(action, &mut facts);
         self.quotes(action, tool, scope, &mut facts);
         facts.mandate = self.whereabouts.mandate(action, &facts, scope);
         facts
+    }
+
+    /// Looks for values of the vault in what would be written: the arguments may hold them in parts.
+    fn brought(&self, action: &Action, facts: &mut Facts) {
+        let names = brought::newly(&brought::brought(facts), |text| self.vault.find(text));
+        if action.tool() == RESTORE {
+            // It stood there before, and going back always asks: the user is told, and loses nothing.
+            facts.doubts.extend(names.into_iter().map(|name| format!("The value of {name} would stand there again.")));
+            return;
+        }
+        facts.vault.extend(names);
+        facts.vault.sort();
+        facts.vault.dedup();
     }
 
     fn paths(&self, roads: &Roads, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {

@@ -10,11 +10,13 @@ pub use effect::changes_rules;
 pub use text::shows_what_asks;
 
 use crate::domain::action::Action;
+use crate::domain::gate::brought::{self, Brought};
 use crate::domain::gate::live::Fresh;
+use crate::domain::gate::secret::Certainty;
 use crate::domain::gate::shell::{self, Concern};
 use crate::domain::gate::validator::MAX_TEXT;
 use crate::domain::gate::{Case, Gate, Reason, Verdict, lisp, secret};
-use crate::domain::tool::Effect;
+use crate::domain::tool::{Effect, RESTORE};
 use serde_json::Value;
 
 /// What the checks share, found out once for an action.
@@ -26,8 +28,18 @@ pub(super) struct Evidence<'a> {
     lisp: Vec<lisp::Found>,
     /// What would run of the texts that it brings into files.
     live: Vec<Fresh<'a>>,
-    /// Secrets in the arguments: the argument and what was found.
-    secrets: Vec<(String, secret::Finding)>,
+    /// Secrets in the arguments and in what would be written: where, and what was found.
+    secrets: Vec<(Place, secret::Finding)>,
+    /// Files of which too much changes to be searched for secrets.
+    unsearched: Vec<&'a str>,
+}
+
+/// Where a secret stands.
+enum Place {
+    /// In an argument of this name, or in the explanation.
+    Argument(String),
+    /// In what this file would become.
+    File(String),
 }
 
 /// One check.
@@ -119,19 +131,26 @@ impl<'a> Evidence<'a> {
             | Effect::Fetch
             | Effect::Custom(_) => Vec::new(),
         };
-        Evidence { case, concerns, lisp, live: code::live(case), secrets: secrets(case.action) }
+        let parts = brought::brought(case.facts);
+        let unsearched = brought::unsearched(&parts);
+        Evidence { case, concerns, lisp, live: code::live(case), secrets: secrets(case.action, &parts), unsearched }
     }
 }
 
-/// Returns the secrets in every argument, at any depth, in the names of arguments, and in the explanation.
-fn secrets(action: &Action) -> Vec<(String, secret::Finding)> {
+/// Returns the secrets in every argument, at any depth, in the names of arguments, in the explanation, and those that the
+/// arguments do not hold whole but files would.
+fn secrets(action: &Action, parts: &[Brought<'_>]) -> Vec<(Place, secret::Finding)> {
     let mut found = Vec::new();
+    let mut values: Vec<(String, Certainty)> = Vec::new();
     let mut look = |name: &str, text: &str| {
         if text.len() > MAX_TEXT {
             // The validator asks about it.
             return;
         }
-        found.extend(secret::scan(text).into_iter().map(|finding| (name.to_string(), finding)));
+        for finding in secret::scan(text) {
+            values.push((text.get(finding.range.clone()).unwrap_or("").to_string(), finding.certainty));
+            found.push((Place::Argument(name.to_string()), finding));
+        }
     };
     look("explanation", action.explanation().as_str());
     for (name, value) in action.args() {
@@ -148,6 +167,15 @@ fn secrets(action: &Action) -> Vec<(String, secret::Finding)> {
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) => {}
             }
+        }
+    }
+    for brought::Exposed { file, mut finding, value } in brought::secrets(parts) {
+        if action.tool() == RESTORE {
+            // It stood there before, and taking something back is shown to the user whatever the rules allow.
+            finding.certainty = Certainty::Likely;
+        }
+        if !values.iter().any(|(known, certainty)| known == value && *certainty >= finding.certainty) {
+            found.push((Place::File(file.rsplit('/').next().unwrap_or(file).to_string()), finding));
         }
     }
     found

@@ -1,6 +1,6 @@
 //! Checks on text: secrets in it, and what is private.
 
-use super::Evidence;
+use super::{Evidence, Place};
 use crate::domain::gate::disclosure::{loosened, opened, quoted};
 use crate::domain::gate::facts::EditFact;
 use crate::domain::gate::secret::Certainty;
@@ -8,16 +8,24 @@ use crate::domain::gate::{Case, Reason, Verdict, reach};
 use crate::domain::label::{Privacy, Provenance};
 use crate::domain::tool::{Class, Effect, is_user};
 
-/// Denies what looks exactly like a secret, asks about what may be one, in any argument of any tool.
+/// Denies what looks exactly like a secret, asks about what may be one, in any argument of any tool and in every text that
+/// it would write.
 pub(super) fn exposure(evidence: &Evidence<'_>) -> Verdict {
-    let Some((arg, finding)) = evidence.secrets.iter().max_by_key(|(_, finding)| finding.certainty) else {
-        return Verdict::pass();
+    let Some((place, finding)) = evidence.secrets.iter().max_by_key(|(_, finding)| finding.certainty) else {
+        return match evidence.unsearched.as_slice() {
+            [] => Verdict::pass(),
+            _ => Verdict::Ask(Reason::new("Too much of a file changes to be searched for secrets.")),
+        };
     };
     let others = match evidence.secrets.len() {
         1 => String::new(),
         n => format!(" (and {} more)", n - 1),
     };
-    let why = format!("The argument “{arg}” seems to hold a secret: {}{others}.", finding.kind);
+    let holds = match place {
+        Place::Argument(name) => format!("The argument “{name}” seems to hold"),
+        Place::File(name) => format!("What “{name}” would become seems to hold"),
+    };
+    let why = format!("{holds} a secret: {}{others}.", finding.kind);
     let way = "Leave the secret out, or name where it is kept.";
     match finding.certainty {
         Certainty::Certain => Verdict::Deny(Reason::instead(why, way)),
