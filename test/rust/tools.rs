@@ -337,9 +337,15 @@ async fn pages_are_read_as_text_from_one_host_within_bounds() {
             Err(why) => assert!(page.as_ref().is_err_and(|said| said.contains(why)), "{page:?}"),
         }
     }
-    for url in ["http://localhost:1/", "http://[::1]:1/", "http://127.1/", "http://user@127.0.0.1/", "ftp://127.0.0.1/"]
-    {
-        assert!(passepartout::edge::web::fetch(url).await.is_err(), "{url}");
+    for (url, words) in [
+        ("http://localhost:1/", "localhost is not fetched from: "),
+        ("http://[::1]:1/", "[::1] is not fetched from: "),
+        ("http://127.1/", "its host is a number in an unusual form"),
+        ("http://user@127.0.0.1/", "it names a user before the host"),
+        ("ftp://127.0.0.1/", "it does not begin with https:// or http://"),
+    ] {
+        let why = passepartout::edge::web::fetch(url).await.expect_err("it is refused");
+        assert!(why.contains(words), "{url}: {why}");
     }
 }
 
@@ -363,6 +369,67 @@ impl Editor for Telling {
         let asked = format!("{} {:?} {shown}", question.verb.name(), question.line);
         self.0.lock().expect("not poisoned").push(asked.trim_end().to_string());
         Ok(self.1.clone())
+    }
+}
+
+/// An Emacs in which one file can be open, and that loses the last bytes of what it is given.
+struct Losing {
+    text: std::sync::Mutex<Option<String>>,
+    lost: usize,
+}
+
+#[async_trait::async_trait]
+impl Editor for Losing {
+    async fn buffer(&self, _: &str) -> Result<Option<Buffer>, String> {
+        let text = self.text.lock().expect("not poisoned").as_deref().map(Into::into);
+        Ok(text.map(|text| Buffer { text, tick: 1, read_only: false }))
+    }
+
+    async fn edit(&self, _: &str, _: i64, splices: Vec<Splice>) -> Result<(), String> {
+        let mut text = self.text.lock().expect("not poisoned");
+        let text = text.as_mut().ok_or("it is not open")?;
+        for Splice { begin, end, text: new } in splices {
+            text.replace_range(begin..end, &new[..new.len() - self.lost]);
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_buffer_says_after_an_edit_is_read_back() {
+    for (lost, said) in [(0, "it is not saved yet."), (1, "says something else by now than what was written")] {
+        let home = Home::new(&[("house.org", HOUSE)]);
+        let losing = Losing { text: std::sync::Mutex::new(Some(HOUSE.to_string())), lost };
+        *home.editor.lock().expect("not poisoned") = Arc::new(losing);
+        let world = World::with(home, true, &["org-replace-body"]).await;
+        let told = world.call("org-replace-body", json!({"id": "tiles", "body": "The black ones."})).await;
+        assert!(told.contains(said), "{told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_opened_since_it_was_shown_is_changed_as_it_was_shown_or_not_at_all() {
+    for (opened, done, disk) in
+        [(None, true, "two\n"), (Some("one\n"), true, "one\n"), (Some("one, and typed on\n"), false, "one\n")]
+    {
+        let home = Home::new(&[]);
+        let emacs = Arc::new(Losing { text: std::sync::Mutex::new(None), lost: 0 });
+        *home.editor.lock().expect("not poisoned") = emacs.clone();
+        let world = World::with(home, true, &[]).await;
+        world.write("a.txt", "one\n");
+        let args = json!({"path": world.home.project("a.txt"), "old": "one", "new": "two"});
+        assert_eq!(world.call("replace-in-file", args).await, "parked");
+        let plan = world.plan();
+        *emacs.text.lock().expect("not poisoned") = opened.map(str::to_string);
+        world.server.push(Reply::answer(Dialect::OpenAi, &["Done."], &[]));
+        world.home.approve(&world.engine, &plan).await.expect("it is decided");
+        let now = world.engine.plan(&plan.id.0).expect("it is known").status;
+        assert_eq!(now.name() == "done", done, "{opened:?}: {now:?}");
+        let text = std::fs::read_to_string(world.home.project("a.txt")).expect("it is there");
+        assert_eq!(text, disk, "{opened:?}");
+        let buffer = emacs.text.lock().expect("not poisoned").clone();
+        let expected = opened.map(|text| if done { "two\n" } else { text });
+        assert_eq!(buffer.as_deref(), expected, "{opened:?}");
     }
 }
 

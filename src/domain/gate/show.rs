@@ -87,6 +87,9 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
         if path.resolved != path.asked {
             field(&mut out, &format!("{} is", path.arg), &path.resolved);
         }
+        if path.open && facts.edits.iter().any(|edit| edit.file == path.resolved) {
+            field(&mut out, "open in Emacs", "its buffer is changed there, and not saved");
+        }
     }
     if let Some(why) = &facts.not_undoable {
         field(&mut out, "not undoable", why);

@@ -5,7 +5,7 @@ use crate::domain::gate::clearance::Cleared;
 use crate::domain::gate::disclosure::loosened;
 use crate::domain::gate::dispatcher::changes_rules;
 use crate::domain::gate::facts::{EditFact, Identity};
-use crate::edge::actuator::{Actuators, Done, OWN};
+use crate::edge::actuator::{Actuators, Done, OWN, write};
 use crate::edge::editor::difference;
 use crate::edge::engine::changes::Act;
 use crate::edge::thread::aside;
@@ -78,7 +78,19 @@ impl Actuators {
                 }
                 // The user may have typed on by now, and memory may know it already.
                 engine.edited(&edit.file, held, edit.after.clone(), act);
-                format!("The buffer of {} was changed; it is not saved yet.", edit.file)
+                match engine.editor.buffer(&edit.file).await {
+                    Ok(Some(now)) if now.text == edit.after => {
+                        format!("The buffer of {} was changed; it is not saved yet.", edit.file)
+                    }
+                    Ok(_) => format!(
+                        "The buffer of {} was changed, and says something else by now than what was written; read it \
+                         before you go on.",
+                        edit.file
+                    ),
+                    Err(why) => {
+                        format!("The buffer of {} was changed, and could not be read back: {why}.", edit.file)
+                    }
+                }
             }
             None => {
                 let (file, before, after) = (edit.file.clone(), edit.before.clone(), edit.after.clone());
@@ -88,8 +100,8 @@ impl Actuators {
                     let held = engine.held(&file);
                     // Whoever ends that turn waits for this.
                     let _busy = busy;
-                    super::write::replace(Path::new(&file), before.as_deref(), &after, place)?;
-                    super::write::verify(Path::new(&file), &after)?;
+                    let path = Path::new(&file);
+                    write::checked(path, &after, || write::replace(path, before.as_deref(), &after, place))?;
                     engine.edited(&file, held, after, &act);
                     Ok::<(), String>(())
                 };

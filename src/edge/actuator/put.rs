@@ -33,7 +33,24 @@ pub fn put(fact: &PutFact, bytes: Option<&[u8]>, place: Option<Identity>) -> Res
         Some(libc::ENOTEMPTY) => "the folder is not empty".to_string(),
         _ => error.to_string(),
     })?;
-    folder.sync_all().map_err(|error| error.to_string())
+    folder.sync_all().map_err(|error| error.to_string())?;
+    match stands_there(&folder, &name, &fact.after) {
+        true => Ok(()),
+        false => Err("it was put there, and is something else by now; look at it".to_string()),
+    }
+}
+
+/// As [`stands`] with any rights: not every file system keeps those that it is given.
+fn stands_there(folder: &File, name: &CString, image: &Image) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let mut image = image.clone();
+    if let Image::File { mode, .. } | Image::Folder { mode } = &mut image
+        && let Ok(found) = open::open_at(folder.as_raw_fd(), name, libc::O_PATH | libc::O_NOFOLLOW, 0)
+        && let Ok(about) = found.metadata()
+    {
+        *mode = about.permissions().mode() & 0o7777;
+    }
+    stands(folder, name, &image)
 }
 
 /// Whether something stands at a name in a folder; of a file no more is read than it should have.
@@ -174,6 +191,9 @@ mod tests {
             assert_eq!(put(&fact(name, after.clone()), bytes, None), Ok(()));
             assert_eq!(now(name), after);
         }
+        // A byte is lost on the way: what was put is read back.
+        let lost = put(&fact("g", image(b"three", 0o600)), Some(b"thre"), None);
+        assert_eq!(lost, Err("it was put there, and is something else by now; look at it".to_string()));
         std::fs::create_dir(base.join("full")).expect("a folder");
         std::fs::write(base.join("full/x"), "x").expect("a file");
         assert_eq!(put(&fact("full", Image::Absent), None, None), Err("the folder is not empty".to_string()));

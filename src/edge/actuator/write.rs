@@ -62,11 +62,17 @@ pub fn replace(path: &Path, before: Option<&str>, after: &str, place: Option<Ide
     }
 }
 
-/// Reads a file back that was just written.
+/// Writes by `write`, and reads back what was written.
 ///
 /// # Errors
-/// When it does not say what was written: somebody wrote over it at once, or the disk lost it.
-pub(super) fn verify(path: &Path, after: &str) -> Result<(), String> {
+/// Why it was not written; or that the file does not say what was written: somebody wrote over it at once, or the disk
+/// lost it.
+pub(super) fn checked(path: &Path, after: &str, write: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    write()?;
+    verify(path, after)
+}
+
+fn verify(path: &Path, after: &str) -> Result<(), String> {
     let mut bytes = Vec::new();
     let read = open::file(path).and_then(|mut file| file.read_to_end(&mut bytes));
     read.map_err(|error| format!("it was written and could not be read back: {error}"))?;
@@ -251,6 +257,23 @@ pub(super) fn c_string(name: &OsStr) -> Result<CString, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().canonicalize().expect("it is there").join("a.txt");
+        let write = |text: &'static str| {
+            let file = file.clone();
+            move || std::fs::write(file, text).map_err(|error| error.to_string())
+        };
+        assert_eq!(checked(&file, "three\n", write("three\n")), Ok(()));
+        let lost = checked(&file, "three\n", write("thre\n"));
+        assert_eq!(lost, Err("it was written, and says something else by now; look at it".to_string()));
+        assert_eq!(
+            checked(&file, "three\n", || Err("the disk is full".to_string())),
+            Err("the disk is full".to_string())
+        );
+    }
 
     #[test]
     fn what_came_into_being_is_neither_replaced_nor_waited_for() {

@@ -92,3 +92,31 @@ fn a_secret_is_found_where_it_comes_to_stand() {
         }
     }
 }
+
+#[test]
+fn a_plan_says_which_file_is_open_in_emacs() {
+    let mut world = World::new();
+    let file = format!("{}/README.md", world.scope.project);
+    let edit = EditFact {
+        file: file.clone(),
+        before: Some("hello\n".into()),
+        after: "good day\n".into(),
+        diff: String::new(),
+        by_setup: BySetup::default(),
+    };
+    let planner: Arc<dyn EditPlanner> = Arc::new(Foretold(Predicted { edits: vec![edit], ..Predicted::default() }));
+    world.survey = Survey::new(
+        Arc::new(passepartout::edge::survey::NoVault),
+        Arc::new(Nowhere),
+        Some(planner),
+        Duration::from_secs(10),
+    );
+    let action = world.action("replace-in-file", json!({"path": file, "old": "hello", "new": "good day"})).unwrap();
+    let mut facts = world.facts(&action);
+    let said = |facts: &_| passepartout::domain::gate::show::body(&action, facts, "/p").contains("open in Emacs: ");
+    assert!(!said(&facts));
+    let hash = facts.hash();
+    facts.paths[0].open = true;
+    assert!(said(&facts));
+    assert_eq!(facts.hash(), hash, "what would be written is bound, wherever it is written to");
+}
