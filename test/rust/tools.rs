@@ -434,6 +434,25 @@ async fn a_file_that_was_opened_since_it_was_shown_is_changed_as_it_was_shown_or
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_note_that_is_named_by_its_id_asks_where_its_file_has_a_second_name() {
+    let world = World::new(&[("house.org", HOUSE)], true, &["org-set-todo"]).await;
+    let state = |state: &str| json!({"id": "tiles", "state": state});
+    assert!(world.call("org-set-todo", state("WAIT")).await.starts_with("Done."));
+    let second = world.home.project("second.org");
+    std::fs::hard_link(world.home.file("house.org"), &second).expect("one file system");
+    assert_eq!(world.call("org-set-todo", state("DONE")).await, "parked");
+    let plan = world.plan();
+    let says = |reason: &str| {
+        let reasons = plan.trace.opinions.iter().filter_map(|opinion| opinion.verdict.reason());
+        reasons.into_iter().any(|said| said.text.contains(reason))
+    };
+    assert!(says("another name as well (a hard link)"), "{:?}", plan.trace);
+    std::fs::remove_file(second).expect("it is there");
+    world.home.approve(&world.engine, &plan).await.expect("it is decided");
+    assert!(world.home.read_file("house.org").contains("** WAIT Order"), "what was shown is not so any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn emacs_is_asked_by_a_closed_table_and_nothing_secret_or_private_comes_back() {
     let world = World::new(&[], true, &[]).await;
     let told = world.call("editor-look", json!({"verb": "buffers"})).await;

@@ -1,7 +1,8 @@
 //! Where a path lies and what it is worth: roots, secret files, files that run later.
 //!
-//! Pure judgements on canonical paths. Names are compared without regard to case, since
-//! some file systems make no difference, and without the suffixes of copies and backups.
+//! Pure judgements on canonical paths. Names that tell what a file is are compared without regard to case, and without the
+//! suffixes of copies and backups; so are our own folders. The other roots are compared as they are spelt: where a file
+//! system makes no difference, the survey spells a path as its folders do.
 
 mod copies;
 mod glob;
@@ -42,7 +43,8 @@ pub enum Zone {
 /// Returns which part of the machine a canonical path lies in; the most protected first.
 pub fn zone(path: &str, scope: &Scope) -> Zone {
     let inside = |root: &str| is_below(path, root);
-    if scope.own.iter().any(|root| inside(root)) {
+    // Whatever the file system makes of letters: nobody has another folder of that name.
+    if scope.own.iter().any(|root| is_below_in_any_case(path, root)) {
         Zone::Own
     } else if inside(&scope.project) {
         Zone::Project
@@ -90,6 +92,14 @@ pub fn connects(path: &str) -> String {
 /// Returns whether a file is named as Org files, their archives, backups and copies are.
 pub fn holds_notes(path: &str) -> bool {
     copies::in_any_form(&secret::small(path.rsplit('/').next().unwrap_or(path)), is_org)
+}
+
+fn is_below_in_any_case(path: &str, root: &str) -> bool {
+    let root = root.trim_end_matches('/');
+    let head = path.get(..root.len()).filter(|head| head.eq_ignore_ascii_case(root));
+    !root.is_empty()
+        && head.is_some()
+        && path.get(root.len()..).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Returns whether a canonical path is a root or lies below it.

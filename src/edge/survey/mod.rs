@@ -32,6 +32,8 @@ use async_trait::async_trait;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -198,7 +200,10 @@ impl Survey {
                 let command = action.text("command").unwrap_or("");
                 let shell = read_shell_by(&roads, command, scope);
                 for note in judge::named_notes(&shell, scope, MAX_NOTES) {
-                    facts.privacy = facts.privacy.max(self.whereabouts.privacy_of_file(note));
+                    // In whatever case it is spelt; a name that cannot be told apart counts as it stands.
+                    let listed = roads.as_listed(note.into(), roads.ask(Path::new(note)).ok().as_ref());
+                    let listed = listed.as_deref().map_or(note.into(), Path::to_string_lossy);
+                    facts.privacy = facts.privacy.max(self.whereabouts.privacy_of_file(&listed));
                 }
                 facts.shell = Some(shell);
                 facts.not_undoable = self.edits.as_ref().and_then(|planner| planner.not_undoable(scope));
@@ -330,6 +335,16 @@ impl Survey {
                 let open = |path: &str| self.whereabouts.is_open(path);
                 // Nothing of it is read, so how private the rest of it is says nothing of this.
                 facts.paths.extend(places.iter().map(|place| path::look(roads, BY_NOTE, place, scope, &open)));
+                // So is a note that is found by its ID, where its file has a second name.
+                let named: BTreeSet<&str> = facts.paths.iter().map(|path| path.resolved.as_str()).collect();
+                let linked = |file: &&str| {
+                    let about = roads.ask(Path::new(file));
+                    !named.contains(file) && about.is_ok_and(|about| about.is_file() && about.nlink() > 1)
+                };
+                let linked: Vec<&str> = edits.iter().map(|edit| edit.file.as_str()).filter(linked).collect();
+                let linked: Vec<PathFact> =
+                    linked.into_iter().map(|file| path::look(roads, BY_NOTE, file, scope, &open)).collect();
+                facts.paths.extend(linked);
                 facts.put_texts = put_texts;
                 facts.doubts = doubts;
                 facts.edits = edits;

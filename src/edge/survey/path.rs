@@ -38,6 +38,12 @@ pub fn look(roads: &Roads, arg: &str, asked: &str, scope: &Scope, open: &dyn Fn(
         fact.resolved = lexical(&full).to_string_lossy().into_owned();
         return fact;
     };
+    let about = roads.ask(&resolved);
+    let listed = roads.as_listed(resolved.clone(), about.as_ref().ok());
+    if listed.is_none() {
+        fact.form = PathForm::Unresolved;
+    }
+    let resolved = listed.unwrap_or(resolved);
     fact.resolved = resolved.to_string_lossy().into_owned();
     // However it was spelt, and over whatever links: this is the name that Emacs would be given.
     if place::is_remote(&fact.resolved) {
@@ -45,7 +51,7 @@ pub fn look(roads: &Roads, arg: &str, asked: &str, scope: &Scope, open: &dyn Fn(
     }
     let parent = resolved.parent().and_then(|parent| std::fs::symlink_metadata(parent).ok());
     fact.folder = parent.filter(Metadata::is_dir).map(|parent| identity(&parent));
-    match std::fs::symlink_metadata(&resolved) {
+    match about {
         Ok(metadata) => describe(&mut fact, &resolved, &metadata),
         Err(error) if missing(&error) => fact.kind = FileKind::Missing,
         Err(_) => {}
@@ -269,4 +275,85 @@ pub fn lexical(path: &Path) -> PathBuf {
 /// Returns the home that `~user` stands for, for words of commands.
 pub(super) fn expand_home(text: &str, scope: &Scope) -> String {
     home(text, scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::SessionId;
+    use crate::domain::label::Privacy;
+
+    /// Finds a path as a file system does in which letters do not count.
+    fn in_any_case(path: &Path) -> std::io::Result<PathBuf> {
+        let mut at = PathBuf::from("/");
+        for part in path.components().skip(1) {
+            let exact = at.join(part);
+            if exact.symlink_metadata().is_ok() {
+                at = exact;
+                continue;
+            }
+            let wanted = part.as_os_str().to_string_lossy().to_lowercase();
+            let mut entries = std::fs::read_dir(&at)?.flatten();
+            let found = entries.find(|entry| entry.file_name().to_string_lossy().to_lowercase() == wanted);
+            at = found.ok_or(std::io::ErrorKind::NotFound)?.path();
+        }
+        Ok(at)
+    }
+
+    #[test]
+    fn a_path_is_spelt_as_its_folders_spell_it_where_letters_do_not_count() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let base = folder.path().canonicalize().expect("it is there");
+        let at = |name: &str| base.join(name).to_string_lossy().into_owned();
+        for name in ["memex/Été", "project"] {
+            std::fs::create_dir_all(base.join(name)).expect("a folder");
+        }
+        for name in ["memex/home.org", "memex/Été/2024.org", "memex/Été/x.org"] {
+            std::fs::write(base.join(name), name).expect("a file");
+        }
+        let scope = Scope {
+            session: SessionId("s".to_string()),
+            memex: vec![at("memex")],
+            project: at("project"),
+            home: at("home"),
+            own: vec![at("state/passepartout")],
+            permissions: Default::default(),
+            private_tags: Vec::new(),
+            held: Default::default(),
+            self_build: false,
+            may_see: Privacy::Private,
+            hosts: Vec::new(),
+        };
+        let look = |roads: &Roads, name: &str| look(roads, "path", &at(name), &scope, &|_| false);
+        for (asked, meant) in [
+            ("memex/home.org", "memex/home.org"),
+            ("memex/HOME.org", "memex/home.org"),
+            ("MEMEX/Home.ORG", "memex/home.org"),
+            ("Memex/été/2024.org", "memex/Été/2024.org"),
+            ("memex/ÉTÉ/X.org", "memex/Été/x.org"),
+            // What is not there yet has the name that it is given, in the folder that is meant.
+            ("MEMEX/New.org", "memex/New.org"),
+            ("MEMEX/Deep/New.org", "memex/Deep/New.org"),
+        ] {
+            let roads = Roads::on(
+                |path| in_any_case(path)?.symlink_metadata(),
+                |folder| std::fs::read_dir(in_any_case(folder)?),
+            );
+            let fact = look(&roads, asked);
+            assert_eq!((fact.resolved.as_str(), fact.form), (at(meant).as_str(), PathForm::Plain), "{asked}");
+            assert_eq!(place::zone(&fact.resolved, &scope), place::Zone::Memex, "{asked}");
+        }
+        // Where letters count, each spelling is a file of its own, and it costs one question to know that.
+        let roads = Roads::default();
+        assert_eq!(look(&roads, "memex/HOME.org").resolved, at("memex/HOME.org"));
+        assert_eq!(look(&roads, "memex/HOME.org").kind, FileKind::Missing);
+        let roads = Roads::default();
+        let resolved = roads.resolve(&base.join("memex/home.org")).expect("it is there");
+        let (before, about) = (roads.looks(), resolved.symlink_metadata().expect("it is there"));
+        assert_eq!(roads.as_listed(resolved.clone(), Some(&about)), Some(resolved));
+        assert_eq!(roads.looks(), before + 1);
+        // Our own folders are ours in any spelling.
+        assert_eq!(place::zone(&at("State/PASSEPARTOUT/memory.db"), &scope), place::Zone::Own);
+        assert_eq!(place::zone(&at("state/passepartouts"), &scope), place::zone(&at("else"), &scope));
+    }
 }

@@ -6,10 +6,11 @@ use super::open;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::ffi::OsString;
-use std::fs::File;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata, ReadDir};
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -53,9 +54,15 @@ pub struct Entry {
     pub plain: bool,
 }
 
+/// Asks the system what stands at a path, itself and no link's end.
+type Ask = fn(&Path) -> std::io::Result<Metadata>;
+/// Lists a folder.
+type List = fn(&Path) -> std::io::Result<ReadDir>;
+
 /// The places that one survey has looked at.
-#[derive(Default)]
 pub struct Roads {
+    ask: Ask,
+    list: List,
     known: RefCell<HashMap<Vec<u8>, Stand>>,
     /// Folders from which names were followed, and where they lead: few, so they are searched one by one.
     starts: RefCell<Vec<Start>>,
@@ -63,7 +70,70 @@ pub struct Roads {
     looks: Cell<usize>,
 }
 
+impl Default for Roads {
+    fn default() -> Roads {
+        Roads {
+            ask: |path| std::fs::symlink_metadata(path),
+            list: |folder| std::fs::read_dir(folder),
+            known: RefCell::default(),
+            starts: RefCell::default(),
+            listed: RefCell::default(),
+            looks: Cell::default(),
+        }
+    }
+}
+
 impl Roads {
+    /// Makes one on a system that is asked by other means, as one in which letters do not count.
+    #[cfg(test)]
+    pub fn on(ask: Ask, list: List) -> Roads {
+        Roads { ask, list, ..Roads::default() }
+    }
+
+    /// Returns what stands at a canonical path now.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn ask(&self, path: &Path) -> std::io::Result<Metadata> {
+        self.looks.set(self.looks.get() + 1);
+        (self.ask)(path)
+    }
+
+    /// Returns a canonical path with each name as its folder has it, where large and small letters name the same file;
+    /// `None` when that cannot be found out. `here` is what stands at the path.
+    ///
+    /// A folder makes no difference when what stands in it stands there in the other case, too. Where one does, those above
+    /// it are taken to, so that mostly a single name is looked for, which is not there.
+    pub fn as_listed(&self, path: PathBuf, here: Option<&Metadata>) -> Option<PathBuf> {
+        let identity = |about: &Metadata| (about.dev(), about.ino());
+        let (mut end, mut at) = (Vec::new(), path.as_path());
+        let mut standing = here.map(identity);
+        while let (Some(folder), Some(name)) = (at.parent(), at.file_name()) {
+            let mut listed = name.to_os_string();
+            if let (Some(this), Some(other)) = (standing, other_case(name)) {
+                let same = |name: &OsStr| self.ask(&folder.join(name)).is_ok_and(|about| identity(&about) == this);
+                if !same(&other) {
+                    break;
+                }
+                let names = self.names(folder);
+                if !names.iter().any(|entry| entry.name == name) {
+                    let small = |name: &OsStr| name.to_string_lossy().to_lowercase();
+                    listed =
+                        names.iter().find(|entry| small(&entry.name) == small(name) && same(&entry.name))?.name.clone();
+                }
+            }
+            end.push(listed);
+            at = folder;
+            standing = self.ask(at).ok().as_ref().map(identity);
+        }
+        if end.is_empty() {
+            return Some(path);
+        }
+        let mut whole = at.to_path_buf();
+        whole.extend(end.into_iter().rev());
+        Some(whole)
+    }
+
     /// Returns how often the disk was asked so far.
     pub fn looks(&self) -> usize {
         self.looks.get()
@@ -152,7 +222,7 @@ impl Roads {
             return names.clone();
         }
         self.looks.set(self.looks.get() + 1);
-        let entries = std::fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
+        let entries = (self.list)(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
         let names: Rc<[Entry]> = entries
             .map(|entry| Entry {
                 plain: entry.file_type().is_ok_and(|kind| !kind.is_symlink()),
@@ -233,6 +303,20 @@ fn into_path(mut at: Vec<u8>) -> PathBuf {
         at.push(b'/');
     }
     PathBuf::from(OsString::from_vec(at))
+}
+
+/// Returns a name with large letters for small ones and small for large; `None` when there are none.
+fn other_case(name: &OsStr) -> Option<OsString> {
+    let swap = |c: char| {
+        let (mut small, mut large) = (c.to_lowercase(), c.to_uppercase());
+        match (small.next(), small.next(), large.next(), large.next()) {
+            (Some(small), None, _, _) if small != c => small,
+            (_, _, Some(large), None) => large,
+            _ => c,
+        }
+    };
+    let other: String = name.to_str()?.chars().map(swap).collect();
+    (OsStr::new(&other) != name).then(|| OsString::from(other))
 }
 
 /// Returns a path as the file system spells it, where large and small letters name the same file.
