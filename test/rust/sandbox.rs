@@ -13,7 +13,7 @@ use passepartout::domain::label::{Labels, Provenance, Trust};
 use passepartout::domain::scope::Scope;
 use passepartout::domain::signal::Sensor;
 use passepartout::domain::tool::Toolbox;
-use passepartout::edge::actuator::shell::Shell;
+use passepartout::edge::actuator::shell::{Shell, TrialLimits};
 use passepartout::edge::sandbox::{
     Ending, Launcher, Limits, Policy, RunReport, SandboxError, SecretTest, Task, Walls, changed_files, probe, run,
     stamps,

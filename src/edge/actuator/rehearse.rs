@@ -20,16 +20,38 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// How much of a command's outputs is read, and how long it may run at most: what the copying leaves of this.
-pub(super) const LIMITS: Limits = Limits { seconds: 10, ..Limits::USUAL };
+/// What a trial may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrialLimits {
+    /// How much of a command's outputs is read, and how long it may run at most: what the copying leaves of this.
+    pub run: Limits,
+    /// The largest project that is copied, in bytes.
+    pub copied: u64,
+    /// Most files of a project that is copied.
+    pub files: usize,
+    /// How many bytes a command that is tried may write.
+    pub written: u64,
+}
+
+impl TrialLimits {
+    /// Those of every trial, but in tests.
+    pub const USUAL: TrialLimits = TrialLimits {
+        run: Limits { seconds: 10, ..Limits::USUAL },
+        copied: 200 << 20,
+        files: 20_000,
+        written: 100 << 20,
+    };
+
+    /// What is said of a command that writes too much.
+    pub(super) fn too_much(&self) -> String {
+        format!("it would write more than {} MB", self.written >> 20)
+    }
+}
+
 /// When the command has ended what it did is still looked at for so long.
 const LOOKING: Duration = Duration::from_secs(3);
-/// The largest project that is copied, in bytes.
-const COPIED: u64 = 200 << 20;
-/// Most files of a project that is copied.
-const FILES: usize = 20_000;
-/// How many bytes a command that is tried may write.
-const WRITTEN: u64 = 100 << 20;
+/// How many bytes are read of what a command left, and of one file that is compared with it.
+const READ: u64 = 200 << 20;
 /// How often it is looked how many those are.
 const LOOK: Duration = Duration::from_millis(250);
 /// Of so many files the difference is shown, of the others the name.
@@ -38,8 +60,6 @@ const SHOWN: usize = 12;
 const SHOWN_BYTES: u64 = 64 * 1024;
 /// So many characters of what it said are shown.
 const SAID: usize = 8_000;
-/// What is said of a command that writes too much.
-pub(super) const TOO_MUCH: &str = "it would write more than 100 MB";
 /// What is older than this is nobody's any more.
 const OLD: Duration = Duration::from_secs(3600);
 
@@ -111,6 +131,7 @@ pub(super) struct Ground {
     /// What the command may see and write.
     pub(super) policy: Policy,
     project: PathBuf,
+    limits: TrialLimits,
     /// The copy as it was; `None` for a layer.
     before: Option<Stamps>,
 }
@@ -124,7 +145,7 @@ impl Ground {
         scope: &Scope,
         secret: &SecretTest,
         below: &Path,
-        kept: Kept,
+        (kept, limits): (Kept, TrialLimits),
         given_up: &AtomicBool,
     ) -> Result<Ground, String> {
         let policy = Policy::for_scope(scope, secret).map_err(|why| why.to_string())?;
@@ -134,17 +155,17 @@ impl Ground {
             for name in [layer::WRITTEN, layer::WORK] {
                 new_folder(&room.folder.join(name))?;
             }
-            let policy = Policy { layer: Some(room.folder.clone()), disk: WRITTEN, ..policy };
-            return Ok(Ground { room, policy, project, before: None });
+            let policy = Policy { layer: Some(room.folder.clone()), disk: limits.written, ..policy };
+            return Ok(Ground { room, policy, project, limits, before: None });
         }
-        copy(&mut room, &policy, given_up)?;
+        copy(&mut room, &policy, &limits, given_up)?;
         let folder = room.folder.clone();
         let protect = policy.protect.iter().filter_map(|path| Some(folder.join(path.strip_prefix(&project).ok()?)));
         let protect = protect.filter(|path| path.exists()).collect();
         let hide = policy.hide.iter().filter(|path| !path.starts_with(&project)).cloned().collect();
         let before = Some(stamps(&folder).map_err(|why| why.to_string())?);
-        let policy = Policy { project: folder, mask: Vec::new(), hide, protect, disk: WRITTEN, ..policy };
-        Ok(Ground { room, policy, project, before })
+        let policy = Policy { project: folder, mask: Vec::new(), hide, protect, disk: limits.written, ..policy };
+        Ok(Ground { room, policy, project, limits, before })
     }
 
     /// Waits until a command has written too much.
@@ -153,7 +174,7 @@ impl Ground {
             tokio::time::sleep(LOOK).await;
             let folder = self.room.folder.clone();
             let size = PROJECTS.run(move || size(&folder)).await.unwrap_or(u64::MAX);
-            if size > self.room.bytes.saturating_add(WRITTEN) {
+            if size > self.room.bytes.saturating_add(self.limits.written) {
                 return;
             }
         }
@@ -166,8 +187,8 @@ impl Ground {
     /// When it wrote too much, when not all of it can be looked at, or when it was given up.
     pub(super) fn looked_at(mut self, said: &str, given_up: Arc<AtomicBool>) -> Result<Tried, SandboxError> {
         let mut budget = Budget { given_up, ..Budget::default() };
-        let tried = match size(&self.room.folder) > self.room.bytes.saturating_add(WRITTEN) {
-            true => Err(SandboxError::Policy(TOO_MUCH.to_string())),
+        let tried = match size(&self.room.folder) > self.room.bytes.saturating_add(self.limits.written) {
+            true => Err(SandboxError::Policy(self.limits.too_much())),
             false => self.changes(&mut budget).and_then(|changed| told(&changed, said, &mut budget)),
         };
         remove(&self.room.folder);
@@ -205,7 +226,7 @@ pub(super) struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { entries: 100_000, left: COPIED, given_up: Arc::default() }
+        Budget { entries: 100_000, left: READ, given_up: Arc::default() }
     }
 }
 
@@ -263,7 +284,7 @@ impl Drop for GivenUp {
 }
 
 /// Copies a project into a room, without what a command may not see. Blocks.
-fn copy(room: &mut Room, policy: &Policy, given_up: &AtomicBool) -> Result<(), String> {
+fn copy(room: &mut Room, policy: &Policy, limits: &TrialLimits, given_up: &AtomicBool) -> Result<(), String> {
     let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     // Most projects lie below a home, which is hidden itself.
     let closed: Vec<&PathBuf> =
@@ -283,8 +304,9 @@ fn copy(room: &mut Room, policy: &Policy, given_up: &AtomicBool) -> Result<(), S
             let to = room.folder.join(rest);
             files += 1;
             room.bytes = room.bytes.saturating_add(if about.is_file() { about.len() } else { 0 });
-            if room.bytes > COPIED || files > FILES {
-                return Err(format!("the project holds more than {} MB or {FILES} files", COPIED >> 20));
+            if room.bytes > limits.copied || files > limits.files {
+                let TrialLimits { copied, files, .. } = limits;
+                return Err(format!("the project holds more than {} MB or {files} files", copied >> 20));
             }
             if about.is_dir() {
                 std::fs::create_dir(&to).map_err(|error| failed(&to, error))?;
@@ -405,11 +427,11 @@ pub(super) fn content(path: &Path) -> Content {
 fn bytes(path: &Path) -> Option<String> {
     let file = open::file(path).ok()?;
     let about = file.metadata().ok().filter(|about| about.is_file())?;
-    if about.len() > COPIED {
+    if about.len() > READ {
         return Some(format!("of {} bytes", about.len()));
     }
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(file.take(COPIED)).ok()?;
+    hasher.update_reader(file.take(READ)).ok()?;
     Some(hasher.finalize().to_hex().to_string())
 }
 

@@ -8,7 +8,8 @@ use crate::domain::gate::reach::wanted;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::scope::Scope;
 use crate::domain::turn::proposal::exited;
-use crate::edge::actuator::rehearse::{self, GivenUp, Ground, Kept};
+pub use crate::edge::actuator::rehearse::TrialLimits;
+use crate::edge::actuator::rehearse::{GivenUp, Ground, Kept};
 use crate::edge::sandbox::{
     Ending, Launcher, Limits, Network, Notes, Output, Policy, RunReport, SandboxError, SecretTest, Stamps, Task, Walls,
     changed_files, newly_obeyed, run, run_reaching, stamps, walls,
@@ -32,6 +33,7 @@ pub struct Shell {
     walls: Arc<OnceCell<WallsFact>>,
     /// Whether commands are tried in a layer where one can be made.
     layers: bool,
+    trial: TrialLimits,
 }
 
 /// What is said of a run from which private notes were hidden.
@@ -65,7 +67,7 @@ impl Shell {
 
     /// Makes a shell whose commands reach the hosts of their plans by way of this network.
     pub fn with_network(launcher: Launcher, secret: SecretTest, limits: Limits, network: Network) -> Shell {
-        Shell { launcher, secret, limits, network, walls: Arc::default(), layers: true }
+        Shell { launcher, secret, limits, network, walls: Arc::default(), layers: true, trial: TrialLimits::USUAL }
     }
 
     /// Returns the launcher, for what is to run under the same one.
@@ -81,6 +83,11 @@ impl Shell {
     /// Makes it try commands in a copy, as where no layer can be made, for tests on machines that make them.
     pub fn copying(self) -> Shell {
         Shell { layers: false, ..self }
+    }
+
+    /// Makes it try commands within these limits, for tests of what is beyond them.
+    pub fn trying_within(self, trial: TrialLimits) -> Shell {
+        Shell { trial, ..self }
     }
 
     /// Runs the command of a cleared `shell` action. Dropping the future ends the command and all it started.
@@ -174,25 +181,25 @@ impl Shell {
         most: Duration,
     ) -> Result<Result<Tried, String>, String> {
         let (scope, secret, below) = (rehearsal.scope().clone(), self.secret.clone(), below.to_path_buf());
-        let (began, given_up) = (Instant::now(), GivenUp::default());
+        let (began, given_up, trial) = (Instant::now(), GivenUp::default(), self.trial);
         let (flag, looking) = (given_up.flag(), given_up.flag());
-        let make = move || Ground::make(&scope, &secret, &below, kept, &flag).map_err(SandboxError::Policy);
+        let make = move || Ground::make(&scope, &secret, &below, (kept, trial), &flag).map_err(SandboxError::Policy);
         let ground = blocking(make).await.map_err(|why| why.to_string())?;
         let left = most.saturating_sub(began.elapsed()).as_secs();
         if left == 0 {
             return Err("looking at its project took too long".to_string());
         }
-        let limits = Limits { seconds: left.min(rehearse::LIMITS.seconds), ..rehearse::LIMITS };
+        let limits = Limits { seconds: left.min(trial.run.seconds), ..trial.run };
         let running = run(&self.launcher, &ground.policy, Task::Bash(rehearsal.command()), limits);
         let report = tokio::select! {
             report = running => match report {
                 Ok(report) => report,
                 Err(why) => return Ok(Err(why.to_string())),
             },
-            () = ground.grown() => return Err(rehearse::TOO_MUCH.to_string()),
+            () = ground.grown() => return Err(trial.too_much()),
         };
         if beyond_one_file(&report.ending) {
-            return Err(rehearse::TOO_MUCH.to_string());
+            return Err(trial.too_much());
         }
         let said = tell(&report, limits);
         blocking(move || ground.looked_at(&said, looking)).await.map(Ok).map_err(|why| why.to_string())

@@ -132,3 +132,56 @@ async fn a_trial_tells_nothing_of_what_a_link_leads_to_and_promises_nothing_that
     assert_eq!(fs::read_dir(below.path()).unwrap().count(), 0, "what it wrote has gone");
     assert_eq!(fs::read_to_string(home.join("key")).unwrap(), "hunter3");
 }
+
+/// Returns whether a folder becomes empty: what is given up goes on a thread of its own.
+async fn emptied(folder: &Path) -> bool {
+    let empty = async {
+        while fs::read_dir(folder).unwrap().next().is_some() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), empty).await.is_ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trial_that_takes_too_much_is_not_predicted_and_leaves_nothing() {
+    if !possible() {
+        return;
+    }
+    let world = World::new(None);
+    let project = world.project();
+    fs::write(project.join("a.txt"), "x".repeat(4096)).unwrap();
+    let before = bytes(&project);
+    let below = tempfile::tempdir().unwrap();
+    let usual = TrialLimits { written: 1 << 20, ..TrialLimits::USUAL };
+    let brief = TrialLimits { run: Limits { seconds: 1, ..Limits::USUAL }, ..usual };
+    let shell = |limits: TrialLimits| {
+        Shell::new(Launcher::at(&world.path("run")).unwrap(), Arc::new(|_| false), Limits::USUAL).trying_within(limits)
+    };
+    let large = "head -c 3000000 /dev/zero > b.bin";
+    let many = "head -c 600000 /dev/zero > b.bin; head -c 600000 /dev/zero > c.bin; head -c 600000 /dev/zero > d.bin";
+    let most = Duration::from_secs(60);
+    for copies in [false, true] {
+        let shell = |limits| if copies { shell(limits).copying() } else { shell(limits) };
+        for command in [large, many] {
+            let why = shell(usual).rehearse(&rehearsal(&world, command).await, below.path(), most).await.unwrap_err();
+            assert!(why.contains("more than 1 MB"), "{copies} {command}: {why}");
+            assert_eq!(bytes(&project), before, "{copies} {command}");
+            assert!(emptied(below.path()).await, "{copies} {command}: what it wrote has gone");
+        }
+        // What it did until its time was over is told.
+        let slow = rehearsal(&world, "echo first > c.txt; sleep 60; echo last > c.txt").await;
+        let tried = shell(brief).rehearse(&slow, below.path(), most).await.unwrap();
+        assert!(tried.text.contains("Stopped after 1 seconds") && tried.text.contains("+first"), "{}", tried.text);
+        assert_eq!(bytes(&project), before, "{copies}");
+        assert!(emptied(below.path()).await, "{copies}: what it wrote has gone");
+    }
+    for (limits, fits) in
+        [(TrialLimits { copied: 100, ..usual }, false), (TrialLimits { files: 0, ..usual }, false), (usual, true)]
+    {
+        let tried = shell(limits).copying().rehearse(&rehearsal(&world, "touch d.txt").await, below.path(), most).await;
+        assert_eq!(tried.is_ok(), fits, "{tried:?}");
+        assert!(fits || tried.is_err_and(|why| why.contains("the project holds more than")));
+        assert!(emptied(below.path()).await, "what was copied has gone");
+    }
+}
