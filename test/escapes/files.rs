@@ -236,7 +236,7 @@ pub fn text(path: &Path) -> std::io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(std::io::Error::other)
 }
 
-fn exchange(one: &Path, other: &Path) -> Tried {
+pub fn exchange(one: &Path, other: &Path) -> Tried {
     if !one.exists() {
         fs::write(one, "x")?;
     }

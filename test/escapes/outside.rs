@@ -1,17 +1,21 @@
 //! Starts the attempts for every user, and looks from outside what came of them.
 
+use crate::files::exchange;
 use crate::inside::{Bare, all};
 use crate::skip::skipped;
-use crate::world::{World, leave_open, terminal, typed};
+use crate::world::{LIMITS, World, leave_open, terminal, typed};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const NOBODY: u32 = 65534;
+/// How often the launcher is started in a project that is swapped.
+const SWAPS: usize = 60;
 
 /// Tries everything as the user who runs the tests and, where that is root, as an ordinary one as well.
 pub fn as_every_user() {
@@ -25,6 +29,7 @@ pub fn as_every_user() {
     };
     let launcher = copy(Path::new(env!("CARGO_BIN_EXE_passepartout-run")), "run");
     let own = copy(&std::env::current_exe().unwrap(), "escapes");
+    copy(Path::new(env!("CARGO_BIN_EXE_passepartout")), "passepartout");
     // SAFETY: always sound.
     let root = unsafe { libc::geteuid() } == 0;
     let lends = root.then(|| {
@@ -66,7 +71,8 @@ pub fn try_all(launcher: &Path, lends: Option<&Path>) {
     let mut through = confined(launcher, lends, &[]);
     let (grown, mut grew) = limits(launcher);
     through.append(&mut grew);
-    let tried = all().len() + grown;
+    through.extend(swapped(launcher));
+    let tried = all().len() + grown + 1;
     println!(
         "escapes as {user}: {tried} tried, {} refused; without the launcher {without} go through",
         tried - through.len()
@@ -165,7 +171,7 @@ fn limits(launcher: &Path) -> (usize, Vec<String>) {
     ];
     let mut open = Vec::new();
     for (words, limit, expected) in ways {
-        let world = World::new(2, None);
+        let world = World::new(LIMITS, None);
         let at = world.project().display().to_string();
         let mut command = Command::new(launcher);
         command.args(world.policy()).args(*limit).arg("--").arg(world.targets().at("bin/escape")).arg("grow");
@@ -188,4 +194,37 @@ fn limits(launcher: &Path) -> (usize, Vec<String>) {
         }
     }
     (ways.len(), open)
+}
+
+/// Swaps the project for a link to what is none of it, again and again while the launcher starts in it; returns that a
+/// command came to see what the link leads to.
+fn swapped(launcher: &Path) -> Option<String> {
+    let world = World::new(LIMITS, None);
+    let (project, link) = (world.project(), world.targets().at("home/work/turn"));
+    std::os::unix::fs::symlink(world.targets().at("elsewhere"), &link).unwrap();
+    let (mut seen, mut started) = (None, 0);
+    let over = AtomicBool::new(false);
+    let turned = std::thread::scope(|scope| {
+        let turning = scope.spawn(|| {
+            let mut turned = 0;
+            // It ends as it began.
+            while !over.load(Ordering::Relaxed) || turned % 2 == 1 {
+                exchange(&project, &link).unwrap();
+                turned += 1;
+            }
+            turned
+        });
+        while started < SWAPS && seen.is_none() {
+            let mut command = Command::new(launcher);
+            command.arg("--project").arg(&project).args(["--parent", &std::process::id().to_string(), "--"]);
+            let output = command.args(["cat", "read"]).stdin(Stdio::null()).output().unwrap();
+            let leaked = String::from_utf8_lossy(&output.stdout).contains("hunter2");
+            seen = leaked.then(|| "a project that was swapped for a link shows what the link leads to".to_string());
+            started += 1;
+        }
+        over.store(true, Ordering::Relaxed);
+        turning.join().unwrap()
+    });
+    assert!(turned > 0 && project.is_dir() && link.is_symlink());
+    seen
 }
