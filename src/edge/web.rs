@@ -4,6 +4,7 @@
 
 use crate::domain::page;
 use crate::domain::web::{host_of, inside};
+use crate::edge::sandbox::{Resolve, SystemResolver};
 use encoding_rs::{Encoding, UTF_8};
 use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, Url};
@@ -48,14 +49,19 @@ pub async fn fetch(url: &str) -> Result<Page, String> {
 /// # Errors
 /// In words.
 pub async fn fetch_where(url: &str, reach: Reach) -> Result<Page, String> {
-    let fetching = tokio::time::timeout(PATIENCE, fetched(url, reach));
+    fetch_by(url, reach, &SystemResolver).await
+}
+
+/// Fetches a page from where somebody else than the system says that its host is.
+async fn fetch_by(url: &str, reach: Reach, names: &dyn Resolve) -> Result<Page, String> {
+    let fetching = tokio::time::timeout(PATIENCE, fetched(url, reach, names));
     fetching.await.map_err(|_| format!("{url} did not come within {} seconds", PATIENCE.as_secs()))?
 }
 
-async fn fetched(url: &str, reach: Reach) -> Result<Page, String> {
+async fn fetched(url: &str, reach: Reach, names: &dyn Resolve) -> Result<Page, String> {
     let host = host_of(url).map_err(|why| format!("{url} is no address that is fetched: {why}"))?;
     let mut at = parsed(url, &host)?;
-    let client = pinned(&at, reach).await?;
+    let client = pinned(&at, reach, names).await?;
     for _ in 0..=MOST_TURNS {
         let response = client.get(at.clone()).send().await.map_err(|error| said(&error))?;
         let status = response.status();
@@ -89,12 +95,12 @@ fn same_host(one: &str, other: &str, scheme: &str) -> bool {
 }
 
 /// Looks the host up, once, and returns a client that asks these very numbers.
-async fn pinned(url: &Url, reach: Reach) -> Result<Client, String> {
+async fn pinned(url: &Url, reach: Reach, names: &dyn Resolve) -> Result<Client, String> {
     let name = url.host_str().ok_or("it names no host")?.to_string();
     let port = url.port_or_known_default().ok_or("it names no port")?;
     let bare = name.trim_matches(['[', ']']).to_string();
-    let found = tokio::net::lookup_host((bare.as_str(), port)).await;
-    let numbers: Vec<SocketAddr> = found.map_err(|error| format!("{name} was not found: {error}"))?.collect();
+    let found = names.resolve(&bare).await.map_err(|error| format!("{name} was not found: {error}"))?;
+    let numbers: Vec<SocketAddr> = found.into_iter().map(|number| SocketAddr::new(number, port)).collect();
     if numbers.is_empty() {
         return Err(format!("{name} was not found"));
     }
@@ -230,6 +236,8 @@ fn said(error: &reqwest::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     #[test]
     fn one_stays_on_a_host_only_under_the_very_name_that_was_looked_up() {
@@ -247,5 +255,52 @@ mod tests {
             let to = Url::parse(to).expect("an address");
             assert_eq!(stays(&at, &to, "example.org").is_ok(), stays_there, "{to}");
         }
+    }
+
+    /// Answers one after the other, and counts how often it is asked.
+    struct Names(Vec<Vec<IpAddr>>, AtomicUsize);
+
+    #[async_trait::async_trait]
+    impl Resolve for Names {
+        async fn resolve(&self, _: &str) -> std::io::Result<Vec<IpAddr>> {
+            let asked = self.1.fetch_add(1, Ordering::Relaxed);
+            self.0.get(asked).cloned().ok_or_else(|| std::io::ErrorKind::NotFound.into())
+        }
+    }
+
+    /// Sends one on to another page of the same host, and then answers; each connection has one request.
+    async fn served() -> u16 {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("loopback is there");
+        let port = listener.local_addr().expect("it listens").port();
+        tokio::spawn(async move {
+            for answer in [
+                "HTTP/1.1 302 Found\r\nlocation: /on\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+                "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5\r\nconnection: close\r\n\r\nthere",
+            ] {
+                let (mut client, _) = listener.accept().await.expect("it is asked");
+                let _ = client.read(&mut [0; 4096]).await;
+                let _ = client.write_all(answer.as_bytes()).await;
+                let _ = client.shutdown().await;
+            }
+        });
+        port
+    }
+
+    #[tokio::test]
+    async fn a_name_is_looked_up_once_and_asked_at_these_numbers_alone() {
+        let number = |text: &str| text.parse::<IpAddr>().expect("a number");
+        let (here, public) = (number("127.0.0.1"), number("93.184.216.34"));
+        let url = format!("http://site.invalid:{}/", served().await);
+        // Whatever it would be said to be the second time, and whatever the system says of it.
+        let names = Names(vec![vec![here], vec![public]], AtomicUsize::new(0));
+        let page = fetch_by(&url, |_| None, &names).await.expect("it is fetched");
+        assert_eq!((page.text.as_str(), names.1.load(Ordering::Relaxed)), ("there", 1));
+        for numbers in [vec![public, here], vec![here, public], vec![number("::1")], vec![public, number("10.0.0.7")]] {
+            let names = Names(vec![numbers.clone()], AtomicUsize::new(0));
+            let why = fetch_by(&url, inside, &names).await.expect_err("one of them leads inside");
+            assert!(why.starts_with("site.invalid is not fetched from: "), "{numbers:?}: {why}");
+        }
+        let none = fetch_by(&url, inside, &Names(vec![Vec::new()], AtomicUsize::new(0))).await;
+        assert_eq!(none, Err("site.invalid was not found".to_string()));
     }
 }
