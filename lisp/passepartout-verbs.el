@@ -64,6 +64,7 @@
 (defvar imenu-auto-rescan-maxout)
 (defvar org-agenda-buffer-name)
 (defvar org-agenda-entry-types)
+(defvar org-agenda-files)
 (defvar org-agenda-include-diary)
 (defvar org-agenda-skip-unavailable-files)
 (defvar org-agenda-sticky)
@@ -167,13 +168,17 @@ version control, for a repository can name programs for that."
              (substring-no-properties (if (stringp text) text "")))
             passepartout-verbs--most-text)))))
 
+(defun passepartout-verbs--remote-p (file)
+  "Return non-nil when the name FILE may lead to another machine."
+  (string-match-p "\\`/\\(?:[^/]*:\\|\\[\\)" file))
+
 (defun passepartout-verbs-buffer (file)
   "Return the buffer that visits FILE, or nil.
 No other machine is asked: a name that leads to one is refused by
 its spelling alone, and no handler of names has a say."
   (unless (and (stringp file) (string-prefix-p "/" file))
     (error "There is no file to look for"))
-  (when (string-match-p "\\`/\\(?:[^/]*:\\|\\[\\)" file)
+  (when (passepartout-verbs--remote-p file)
     (error "%s is a name on another machine" file))
   (let ((file-name-handler-alist nil))
     (find-buffer-visiting file)))
@@ -423,16 +428,21 @@ The core has compared them; no program is started for it."
   "Show the agenda of the week, without what Lisp in notes would say.
 A diary expression is Lisp of whoever wrote the note."
   (require 'org-agenda)
-  (let ((size (mapcar (lambda (file)
-                        (or (file-attribute-size (file-attributes file)) 0))
-                      (seq-remove #'file-remote-p (org-agenda-files t)))))
+  (let* (;; No handler of names has a say before the names are sifted.
+         (files (let ((file-name-handler-alist nil))
+                  (seq-remove #'passepartout-verbs--remote-p
+                              (org-agenda-files t))))
+         (size (mapcar (lambda (file)
+                         (or (file-attribute-size (file-attributes file)) 0))
+                       files))
+         (org-agenda-files files)
+         (org-agenda-window-setup 'current-window)
+         (org-agenda-skip-unavailable-files t)
+         (org-agenda-entry-types (remq :sexp org-agenda-entry-types))
+         (org-agenda-include-diary nil)
+         (org-agenda-sticky nil))
     (when (> (apply #'+ size) passepartout-verbs--most-agenda)
-      (error "The agenda is too large to be made unasked")))
-  (let ((org-agenda-window-setup 'current-window)
-        (org-agenda-skip-unavailable-files t)
-        (org-agenda-entry-types (remq :sexp org-agenda-entry-types))
-        (org-agenda-include-diary nil)
-        (org-agenda-sticky nil))
+      (error "The agenda is too large to be made unasked"))
     ;; Timestamps such as <%%(…)> are entries of other types, too.
     (cl-letf (((symbol-function 'org-diary-sexp-entry) #'ignore))
       (save-window-excursion

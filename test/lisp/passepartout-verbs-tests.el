@@ -183,6 +183,12 @@
                    "another machine"
                    (plist-get (car (passepartout-fake-sent :editor-reply))
                               :text)))))
+      ;; The agenda is made of what is here.
+      (save-window-excursion
+        (delete-other-windows)
+        (let ((org-agenda-files '("/ssh:evil.example:/a.org"
+                                  "/evil.example:/b.org")))
+          (should (plist-get (passepartout-verbs-tests--ask "agenda") :ok))))
       (should-not called)
       ;; Nor is one asked about a file that is here.
       (should-not (plist-get (passepartout-verbs-tests--ask
