@@ -382,6 +382,7 @@ mod tests {
                 file: Some(file.to_string()),
                 name: None,
                 line: None,
+                text: None,
                 limit: 1,
             };
             for refused in [
