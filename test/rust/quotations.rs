@@ -1,12 +1,16 @@
 //! Words of private notes that stand elsewhere: what is found, what is not, and what becomes of it in whole turns.
 
-use crate::support::engine::{Home, ask, provide, tree, waiting};
+use crate::prompts::says;
+use crate::support::engine::{Home, ask, origin, provide, tree, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::domain::id::NodeId;
 use passepartout::domain::label::{Privacy, PrivacyTag};
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::memory::quotation::{FOUND, Prints, Quotations, ROW, node_with};
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::turn::Ending;
+use passepartout::edge::engine::explain::{Pin, why};
+use passepartout::edge::engine::inspect::Proof;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -181,6 +185,62 @@ async fn a_quotation_that_a_tool_read_in_an_open_file_makes_the_conversation_pri
     assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report.notice);
     assert_eq!(finished.report.conversation.labels.privacy, Privacy::Private);
     engine.close().await;
+}
+
+/// The memex of [`home`], with an open note in which words of the private one stand.
+fn repeating() -> Home {
+    let home = home();
+    let open = format!(
+        "* Letter to Ann\n:PROPERTIES:\n:ID: letter\n:END:\nAbout the ear: {DIAGNOSIS}\n\
+         * Ear plugs\n:PROPERTIES:\n:ID: plugs\n:END:\nBuy ear plugs for the ear.\n"
+    );
+    std::fs::write(home.file("open.org"), open).expect("a file of the memex");
+    home
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_note_that_quotes_a_private_one_is_told_to_models_here_alone() {
+    let home = repeating();
+    let server = FakeServer::start([says("Plugs."), says("Nothing.")]);
+    let engine = home.served(&server, &["fake"], false).await;
+    engine.wait_until_filled();
+    engine.confirm_provider("fake", &format!("{}/v1/", server.url())).await.expect("it is stored");
+    let (finished, _) = home.ask(&engine, "what of the ear?").await;
+    assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report.notice);
+    let body = server.requests()[0].body.clone();
+    assert!(body.contains("Buy ear plugs") && !body.contains("growth behind the left"), "{body}");
+    let shown = engine.inspect_last(&origin()).await.expect("it was sent");
+    assert_eq!(shown.proof, Proof::Absent);
+    // Why is told to the user; a reader here is told the note.
+    let told = |may_see| {
+        let explained = engine.explained_context(&origin(), Some("what of the ear?"), may_see);
+        why(&explained.nodes, &NodeId::new("letter"))
+    };
+    assert_eq!(told(Privacy::ELSEWHERE), "letter: left out, quotes a private note");
+    assert!(told(Privacy::Private).contains("letter: full, "), "{}", told(Privacy::Private));
+    // The one at point is no exception, nor one that the user wants in.
+    let byte = home.read_file("open.org").find("About").expect("it is there");
+    engine.focus_at(&home.file("open.org"), byte).expect("a heading");
+    engine.pin(&origin(), &NodeId::new("letter"), Pin::In).expect("it is there");
+    assert_eq!(told(Privacy::ELSEWHERE), "letter: left out, quotes a private note");
+    let (finished, _) = home.ask(&engine, "and this?").await;
+    assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report.notice);
+    assert!(!server.requests()[1].body.contains("growth behind the left"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn standing_texts_that_quote_a_private_note_go_to_no_model_elsewhere() {
+    let home = home();
+    let folder = home.config().settings.join("skills");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("ear.org"), format!("#+TITLE: Ear\n* Mandates\n{DIAGNOSIS}\n")).expect("it is written");
+    let server = FakeServer::start([]);
+    let engine = home.served(&server, &["fake"], false).await;
+    engine.confirm_provider("fake", &format!("{}/v1/", server.url())).await.expect("it is stored");
+    let (finished, _) = home.ask(&engine, "which shops are open?").await;
+    assert_eq!((finished.report.ending, server.requests().len()), (Ending::Failed, 0), "{:?}", finished.report.notice);
+    let notice = finished.report.notice.clone().unwrap_or_default();
+    assert!(notice.contains("stand in the private note “Doctor”"), "{notice}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -43,6 +43,8 @@ pub enum Reason {
     OverBudget,
     /// May not be seen by the provider.
     Private,
+    /// May be seen, but words of a note that may not stand in it.
+    Quotes,
     /// There is no such node.
     Unknown,
 }
@@ -69,6 +71,7 @@ impl fmt::Display for Reason {
             Reason::Unpinned => f.write_str("left out by you"),
             Reason::OverBudget => f.write_str("over budget"),
             Reason::Private => f.write_str("private"),
+            Reason::Quotes => f.write_str("quotes a private note"),
             Reason::Unknown => f.write_str("not in memory"),
         }
     }

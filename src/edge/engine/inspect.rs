@@ -174,11 +174,10 @@ impl Engine {
         }
         let most = prompt.privacy.max(Privacy::ELSEWHERE);
         let kept_out = self.view().nodes().filter(|node| node.privacy() > most).count();
-        if kept_out > 0 && !self.knows_quotations() {
+        if kept_out > 0 && !self.knows_every_quotation() {
             return (kept_out, Proof::Unknown);
         }
-        let quoted = self.quotation_of(prompt).into_iter().chain(self.quotation(&prompt.system));
-        match quoted.map(|note| note.privacy).max() {
+        match self.quotation_of(prompt).map(|note| note.privacy) {
             Some(privacy) if privacy > most => (kept_out, Proof::Quoted),
             Some(_) | None => (kept_out, Proof::Absent),
         }

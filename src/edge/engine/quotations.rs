@@ -112,6 +112,12 @@ impl Engine {
         QuotationsRead { files: private.len(), waiting, left_out, left_out_warning }
     }
 
+    /// Returns whether the private notes have been read by whose words quotations are known, and there was room for all.
+    pub(super) fn knows_every_quotation(&self) -> bool {
+        let read = self.quotations_read();
+        read.waiting == 0 && read.left_out == 0
+    }
+
     /// Returns whether the words of any private note are known.
     pub(super) fn knows_quotations(&self) -> bool {
         !self.quoting.known.read().is_empty()
@@ -135,13 +141,22 @@ impl Engine {
         Some(found.unwrap_or_else(nameless))
     }
 
-    /// Returns a private note whose words stand in what a prompt holds beside the slice of memory, which
-    /// is chosen by its labels.
+    /// Returns whether words stand in a text of a note that is more private than this.
+    pub(super) fn quotes_beyond(&self, text: &str, may_see: Privacy) -> bool {
+        self.quoting.known.read().quoted(text).is_some_and(|(_, privacy)| privacy > may_see)
+    }
+
+    /// Returns the most private note whose words stand anywhere in a prompt: in what is told beside the conversation, of
+    /// memory too, in the conversation, or in what is said of tools. What is sent and what is proven of it both rest on this.
     pub(super) fn quotation_of(&self, prompt: &Prompt) -> Option<QuotedNote> {
         if !self.knows_quotations() {
             return None;
         }
-        let mut found: Vec<QuotedNote> = Vec::new();
+        let mut found: Vec<QuotedNote> = self.quotation(&prompt.system).into_iter().collect();
+        for tool in &prompt.tools {
+            found.extend(self.quotation(&tool.summary));
+            found.extend(self.quotation_in(&tool.schema));
+        }
         for message in &prompt.messages {
             match message {
                 Message::Text { text, .. } | Message::Result { text, .. } => found.extend(self.quotation(text)),

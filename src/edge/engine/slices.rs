@@ -4,13 +4,15 @@ use crate::domain::context::almanac::holds_until;
 use crate::domain::context::outline::outline;
 use crate::domain::context::pins::Pins;
 use crate::domain::context::reason::Reason;
-use crate::domain::context::{Audience, Context, Included, Request, assemble};
+use crate::domain::context::render::{full, title};
+use crate::domain::context::{Audience, Context, Included, Rendered, Request, assemble};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
-use crate::domain::port::Nearness;
+use crate::domain::memory::view::View;
+use crate::domain::port::{CountTokens, Nearness};
 use crate::edge::engine::Engine;
 use jiff::civil::DateTime;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// The lines around notes take no more tokens than this.
@@ -39,6 +41,12 @@ pub struct Wanted<'a> {
     /// Its most tokens.
     pub max_tokens: usize,
 }
+
+/// Notes that quote private ones are looked for in a slice until so many were found.
+const MOST_QUOTING: usize = 64;
+
+/// Makes the parts of a slice.
+type Make<'a, const N: usize> = dyn Fn(&View, &Request<'_>, &dyn CountTokens) -> [Context; N] + 'a;
 
 /// So many slices are kept.
 const KEPT: usize = 8;
@@ -148,21 +156,22 @@ impl Engine {
         let privacy = |id: &NodeId| view.get(id).map_or(Privacy::Private, |node| node.privacy());
         let most = slice.nodes().map(|node| privacy(&node.id)).max();
         let mut private = slice.dropped().filter(|(_, reason)| *reason == Reason::Private);
-        most == slice.privacy() && private.all(|(id, _)| privacy(id) > may_see)
+        let parts = [&slice.outline, &slice.notes];
+        let quotes = || parts.iter().any(|part| self.quotes_beyond(&part.text, may_see));
+        most == slice.privacy() && private.all(|(id, _)| privacy(id) > may_see) && !quotes()
     }
 
     /// Assembles the slice of memory that a question is answered from.
     pub(super) fn assembled(&self, wanted: Wanted<'_>) -> Slice {
         self.slices.lock().assembled += 1;
-        let changed = self.changed_lately();
-        let (view, index, tokens) = (self.view_in_sight(), self.index(), self.tokens.as_ref());
-        let meaning = self.meaning(&view, wanted.may_see);
-        let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
-        let pins = Pins::of(&view, &self.pins.lock());
-        let all = Request { apart: true, nearness, ..self.request(wanted, &changed, &pins) };
-        let outline = outline(&view, &index, &all, tokens);
-        let rest = Request { max_tokens: wanted.max_tokens.saturating_sub(outline.tokens), ..all };
-        let notes = assemble(&view, &index, &rest, tokens);
+        let [outline, notes] = self.without_quoting(wanted, &|view, request, tokens| {
+            let all = Request { apart: true, ..request.clone() };
+            let index = self.index();
+            let outline = outline(view, &index, &all, tokens);
+            let rest = Request { max_tokens: wanted.max_tokens.saturating_sub(outline.tokens), ..all };
+            let notes = assemble(view, &index, &rest, tokens);
+            [outline, notes]
+        });
         Slice { outline, notes }
     }
 
@@ -181,13 +190,10 @@ impl Engine {
             let notes = Context { nodes: Vec::new(), text: String::new(), tokens: 0, ..whole.notes.clone() };
             return Slice { outline: whole.outline.clone(), notes };
         }
-        let changed = self.changed_lately();
-        let view = self.view_in_sight();
-        let meaning = self.meaning(&view, wanted.may_see);
-        let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
-        let pins = Pins::of(&view, &self.pins.lock());
-        let request = Request { apart: true, max_tokens, nearness, ..self.request(wanted, &changed, &pins) };
-        let notes = assemble(&view, &self.index(), &request, self.tokens.as_ref());
+        let [notes] = self.without_quoting(wanted, &|view, request, tokens| {
+            let request = Request { apart: true, max_tokens, ..request.clone() };
+            [assemble(view, &self.index(), &request, tokens)]
+        });
         Slice { outline: whole.outline.clone(), notes }
     }
 
@@ -200,13 +206,56 @@ impl Engine {
         may_see: Privacy,
         max_tokens: usize,
     ) -> Context {
-        let (changed, wanted) = (self.changed_lately(), Wanted { query, focus, now, may_see, max_tokens });
-        let view = self.view_in_sight();
-        let meaning = self.meaning(&view, may_see);
+        let wanted = Wanted { query, focus, now, may_see, max_tokens };
+        let [context] =
+            self.without_quoting(wanted, &|view, request, tokens| [assemble(view, &self.index(), request, tokens)]);
+        context
+    }
+
+    /// Has the parts of a slice made, and made again without the notes in which words of others stand that their reader may
+    /// not see: these are as private as what they quote. What is left of that when it was tried often enough is found by
+    /// whoever judges the whole prompt, and then nothing of it leaves.
+    fn without_quoting<const N: usize>(&self, wanted: Wanted<'_>, make: &Make<'_, N>) -> [Context; N] {
+        let (changed, view) = (self.changed_lately(), self.view_in_sight());
+        let meaning = self.meaning(&view, wanted.may_see);
         let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
-        let pins = Pins::of(&view, &self.pins.lock());
-        let request = Request { nearness, ..self.request(wanted, &changed, &pins) };
-        assemble(&view, &self.index(), &request, self.tokens.as_ref())
+        let (mut pins, mut quoting) = (Pins::of(&view, &self.pins.lock()), Vec::new());
+        loop {
+            // The one in focus as well: what may not leave is no candidate.
+            let focus = wanted.focus.filter(|id| !quoting.contains(*id));
+            let wanted = Wanted { focus, ..wanted };
+            let request = Request { nearness, ..self.request(wanted, &changed, &pins) };
+            let mut made = make(&view, &request, self.tokens.as_ref());
+            let mut more = match quoting.len() < MOST_QUOTING {
+                true => self.quoting_in(&view, &made, wanted.may_see),
+                false => Vec::new(),
+            };
+            more.retain(|id| !quoting.contains(id));
+            if more.is_empty() {
+                tell_quoting(&mut made, quoting);
+                return made;
+            }
+            pins.pinned.retain(|id| !more.contains(id));
+            pins.unpinned.extend(more.iter().cloned());
+            quoting.extend(more);
+        }
+    }
+
+    /// Returns the nodes of a slice in which words stand that its reader may not see.
+    fn quoting_in(&self, view: &View, made: &[Context], may_see: Privacy) -> Vec<NodeId> {
+        if may_see == Privacy::Private || !made.iter().any(|part| self.quotes_beyond(&part.text, may_see)) {
+            return Vec::new();
+        }
+        let mut seen = BTreeSet::new();
+        let nodes = made.iter().flat_map(|part| &part.nodes).filter(|node| seen.insert((&node.id, node.rendered)));
+        let quotes = |node: &&Included| {
+            let text = view.get(&node.id).map(|found| match node.rendered {
+                Rendered::Title => title(&found),
+                Rendered::Full => full(&found),
+            });
+            text.is_some_and(|text| self.quotes_beyond(&text, may_see))
+        };
+        nodes.filter(quotes).map(|node| node.id.clone()).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn request<'a>(&self, wanted: Wanted<'a>, changed: &'a [NodeId], pins: &'a Pins) -> Request<'a> {
@@ -228,5 +277,15 @@ impl Engine {
             pinned: &pins.pinned,
             unpinned: &pins.unpinned,
         }
+    }
+}
+
+/// Says of notes that were left out as they quote private ones that this is why.
+fn tell_quoting(made: &mut [Context], quoting: Vec<NodeId>) {
+    for part in made.iter_mut() {
+        part.dropped.retain(|(id, _)| !quoting.contains(id));
+    }
+    if let Some(last) = made.last_mut() {
+        last.dropped.extend(quoting.into_iter().map(|id| (id, Reason::Quotes)));
     }
 }
