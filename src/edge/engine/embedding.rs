@@ -201,7 +201,10 @@ impl Engine {
                 return Err(Drained::Interrupted);
             }
             let (engine, places, reader) = (self.clone(), places.to_vec(), embedder.locality());
-            let passages = aside(move || engine.passages(&places, reader)).await;
+            let Some(passages) = aside(move || engine.passages(&places, reader)).await else {
+                // It is gone on with when they have been read.
+                return Err(Drained::Interrupted);
+            };
             let count = passages.len();
             match self.embed_passages(embedder, passages).await {
                 Step::Kept => {}
@@ -225,7 +228,7 @@ impl Engine {
             };
             match embedder.embed(&batch).await {
                 Ok(vectors) => match self.keep_vectors(embedder, &sent, vectors).await {
-                    Step::Kept => self.count_embedded(embedder, &part),
+                    Step::Kept => self.count_embedded(embedder, &part, &sent),
                     other => return other,
                 },
                 Err(error) if error.kind == EmbedErrorKind::Texts && refused < MOST_REFUSED => {
@@ -244,11 +247,11 @@ impl Engine {
         Step::Kept
     }
 
-    /// Counts what went elsewhere though it is marked.
-    fn count_embedded(&self, embedder: &dyn Embedder, part: &[(NodeRef, Passage)]) {
+    /// Counts what of some passages was sent elsewhere though it is marked.
+    fn count_embedded(&self, embedder: &dyn Embedder, part: &[(NodeRef, Passage)], sent: &[Passage]) {
         if embedder.locality() == Locality::Remote {
-            let nodes: Vec<&NodeRef> = part.iter().map(|(node, _)| node).collect();
-            self.count_sent(nodes);
+            let went: HashSet<PassageKey> = sent.iter().map(Passage::key).collect();
+            self.count_sent(part.iter().filter(|(_, passage)| went.contains(&passage.key())).map(|(node, _)| node));
         }
     }
 

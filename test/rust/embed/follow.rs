@@ -4,12 +4,14 @@ use crate::support::engine::{Home, ask_from, origin, waiting};
 use async_trait::async_trait;
 use passepartout::domain::embed::hashing::hashed;
 use passepartout::domain::embed::{Batch, Vector};
-use passepartout::domain::id::NodeId;
+use passepartout::domain::id::{NodeId, SessionId};
 use passepartout::domain::label::Privacy;
 use passepartout::domain::port::{EmbedError, EmbedErrorKind, Embedder, Locality, Nearness};
+use passepartout::domain::signal::{Origin, Role, Said};
 use passepartout::domain::turn::Ending;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::embedding::Drained;
+use passepartout::edge::engine::turns::Ask;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -24,6 +26,8 @@ struct Scripted {
     dimension: Mutex<usize>,
     /// It takes no batch with a text that holds this.
     bad: Option<&'static str>,
+    /// What happens while it makes its next vectors.
+    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Scripted {
@@ -32,8 +36,8 @@ impl Scripted {
     }
 
     fn named(name: &str, locality: Locality) -> Scripted {
-        let (sent, faults) = Default::default();
-        Scripted { name: name.to_string(), locality, sent, faults, dimension: Mutex::new(384), bad: None }
+        let (sent, faults, meanwhile) = Default::default();
+        Scripted { name: name.to_string(), locality, sent, faults, dimension: Mutex::new(384), bad: None, meanwhile }
     }
 
     /// Returns what it was sent since it was asked last.
@@ -66,6 +70,8 @@ impl Embedder for Scripted {
 
     async fn embed(&self, batch: &Batch) -> Result<Vec<Vector>, EmbedError> {
         assert!(batch.is_for(self.locality));
+        let meanwhile = self.meanwhile.lock().expect("not poisoned").take();
+        meanwhile.into_iter().for_each(|happens| tokio::task::block_in_place(happens));
         if let Some(fault) = self.faults.lock().expect("not poisoned").pop_front() {
             return Err(fault);
         }
@@ -168,7 +174,7 @@ async fn private_notes_are_embedded_here_alone() {
     let engine = engine(&home, &scripted).await;
     assert_eq!(engine.embed_what_waits().await, Drained::Unconfirmed);
     assert_eq!(engine.embed_what_waits().await, Drained::Unconfirmed);
-    engine.embed_question("what is in the harbour?", Privacy::Open).await;
+    engine.embed_asked("what is in the harbour?", &origin().session).await;
     assert_eq!(
         (scripted.sent(), said(&engine, "before you confirm it: type /embed")),
         (Vec::new(), 1),
@@ -191,11 +197,51 @@ async fn private_notes_are_embedded_here_alone() {
     assert!(!sent.contains("brass") && !sent.contains("ghp_"), "{sent}");
     let status = engine.embedding_status();
     assert!(status.kept_back >= 1 && status.unconfirmed.eq(&false), "{status:?}");
-    // Questions: of an open conversation, of a private one, and one that quotes.
-    engine.embed_question("what is in the harbour?", Privacy::Open).await;
-    engine.embed_question("what did I tell nobody?", Privacy::Private).await;
-    engine.embed_question("nobody that the old lighthouse keeper gave me his brass key", Privacy::Open).await;
+    // Questions: of an open conversation, one that quotes, of a private one, and one asked in a private heading.
+    engine.embed_asked("what is in the harbour?", &origin().session).await;
+    engine.embed_asked("nobody that the old lighthouse keeper gave me his brass key", &origin().session).await;
     assert_eq!(scripted.sent(), ["what is in the harbour?"]);
+    let session = SessionId("secret".to_string());
+    let text = "It is about my key.".to_string();
+    let history = vec![Said { role: Role::User, text, privacy: Privacy::Private, aside: false }];
+    let secret = Ask { history, ..ask_from(Origin { session, ..origin() }, "what did I tell nobody?") };
+    let _ = engine.ask(secret, engine.new_turn(), &mut |_| {}).await;
+    let at = |heading: &str| diary.find(heading).expect("the heading is there");
+    for (heading, question) in [("** Monday", "what does this say of the keeper?"), ("** Plans", "which boats come?")] {
+        engine.focus_at(&home.file("diary.org"), at(heading)).expect("a heading");
+        let session = SessionId(heading.to_string());
+        let _ = engine.ask(ask_from(Origin { session, ..origin() }, question), engine.new_turn(), &mut |_| {}).await;
+    }
+    assert_eq!(scripted.sent(), ["which boats come?"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_becomes_private_while_vectors_are_made_is_not_quoted_to_a_server_elsewhere() {
+    let words = "nobody that the old lighthouse keeper gave me his brass key";
+    // It comes last, behind the first request, and the note that it quotes comes in meanwhile, with too many others to be
+    // read at once.
+    let open: String = (0..100).map(|n| format!("* Note {n}\nAbout ferry {n}.\n")).collect();
+    let home = Home::new(&[("open.org", &format!("{open}* Letter\nHe wrote: {words}, and so on.\n"))]);
+    let scripted = Scripted::new(Locality::Remote);
+    let engine = engine(&home, &scripted).await;
+    engine.confirm_provider("scripted", &scripted.url()).await.expect("it is stored");
+    let many: String =
+        (0..5000).map(|n| format!("** Day {n}\nIt is the {n}th, and nothing happened at all.\n")).collect();
+    let diary = format!("* Diary :private:\n{many}** Last\nI told {words}.\n");
+    let (file, reader) = (home.file("diary.org"), engine.clone());
+    *scripted.meanwhile.lock().expect("not poisoned") = Some(Box::new(move || {
+        std::fs::write(file, diary).expect("a file of the memex");
+        reader.read_memex(&mut |_| {});
+    }));
+    for _ in 0..100 {
+        if engine.embed_what_waits().await == Drained::Done {
+            break;
+        }
+        engine.wait_until_filled();
+    }
+    let sent = scripted.sent();
+    assert_eq!(sent.len(), 100, "all but the letter");
+    assert!(!sent.iter().any(|text| text.contains("brass")), "{sent:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -242,7 +288,7 @@ async fn what_is_near_is_found_by_question_and_by_node_and_only_for_who_may_see_
     let scripted = Scripted::new(Locality::Local);
     let engine = engine(&home, &scripted).await;
     assert_eq!(engine.embed_what_waits().await, Drained::Done);
-    engine.embed_question("the ferry leaves at nine", Privacy::Open).await;
+    engine.embed_asked("the ferry leaves at nine", &origin().session).await;
     let view = engine.view_in_sight();
     let near = |clearance: Privacy| {
         let meaning = engine.meaning(&view, clearance).expect("there is an embedder");
@@ -270,7 +316,7 @@ async fn the_doctor_and_the_command_say_how_it_stands() {
     let row = |engine: &Arc<Engine>| {
         let engine = engine.clone();
         async move {
-            let checks = passepartout::edge::doctor::examine(&engine, false).await;
+            let checks = passepartout::edge::doctor::examine(&engine, None).await;
             checks.into_iter().find(|check| check.name == "embeddings").expect("there is a row")
         }
     };

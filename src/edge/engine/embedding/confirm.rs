@@ -39,6 +39,8 @@ impl Engine {
         }
         let engine = self.clone();
         let sent = aside(move || engine.would_be_sent()).await;
+        let sent =
+            sent.ok_or("Nothing was done: private notes are still being read; type /embed again in a moment.")?;
         let given =
             [("provider", provider_name(embedder.as_ref()).to_string()), ("url", embedder.url()), ("sent", sent)];
         let args: Map<String, Value> =
@@ -50,11 +52,12 @@ impl Engine {
         Ok(self.commanded(origin, turn, "embed".to_string(), action).await)
     }
 
-    /// Returns what would be sent elsewhere, in words, with the first of the texts as they are.
-    fn would_be_sent(&self) -> String {
+    /// Returns what would be sent elsewhere, in words, with the first of the texts as they are; `None` while it is not known
+    /// what of it quotes private notes.
+    fn would_be_sent(&self) -> Option<String> {
         let missing = self.follow_keys(Locality::Remote);
         let first = missing.get(..BATCH.min(missing.len())).unwrap_or_default();
-        let passages = self.passages(first, Locality::Remote).into_iter().map(|(_, passage)| passage).collect();
+        let passages = self.passages(first, Locality::Remote)?.into_iter().map(|(_, passage)| passage).collect();
         let batch = Batch::admit(Locality::Remote, passages).batch;
         let texts = batch.as_ref().map_or(&[][..], Batch::texts);
         let mut said = format!(
@@ -65,6 +68,6 @@ impl Engine {
         for text in texts.iter().take(SHOWN) {
             let _ = write!(said, "\n{text}\n");
         }
-        said
+        Some(said)
     }
 }

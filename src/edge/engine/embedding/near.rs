@@ -8,6 +8,7 @@ use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 use crate::domain::memory::view::View;
 use crate::domain::port::{EmbedError, EmbedErrorKind, Embedder, Locality, Nearness};
+use crate::domain::route::Ground;
 use crate::edge::engine::model::contact;
 use crate::edge::engine::record::kind;
 use crate::edge::thread::aside;
@@ -31,17 +32,19 @@ pub struct Meaning<'a> {
 }
 
 impl Engine {
-    /// Gets the vector of what was asked in a conversation, as [`Engine::embed_question`] does.
-    pub(in crate::edge::engine) async fn embed_asked(self: &Arc<Self>, text: &str, session: &SessionId) {
-        if self.embedder().is_some() && !text.trim().is_empty() {
-            let privacy = self.session_privacy(session).await;
-            self.embed_question(text, privacy).await;
+    /// Gets the vector of what was asked in a conversation, for [`Engine::meaning`]. What goes wrong is noted, and the
+    /// question answered without. What may go to no model elsewhere, by the same grounds as the router's, is not sent
+    /// elsewhere for this either.
+    pub async fn embed_asked(self: &Arc<Self>, text: &str, session: &SessionId) {
+        if self.embedder().is_none() || text.trim().is_empty() {
+            return;
         }
+        let known = self.session_privacy(session).await;
+        let privacy = self.ground(session).map_or(known, |_: Ground| Privacy::Private);
+        self.embed_question(text, privacy).await;
     }
 
-    /// Gets the vector of a question, for [`Engine::meaning`]. What goes wrong is noted, and the question answered without.
-    /// `privacy` is that of the conversation: what stays on this machine is not sent elsewhere for this either.
-    pub async fn embed_question(self: &Arc<Self>, text: &str, privacy: Privacy) {
+    async fn embed_question(self: &Arc<Self>, text: &str, privacy: Privacy) {
         let Some(embedder) = self.embedder() else { return };
         let engine = self.clone();
         let empty = aside(move || engine.embedding.kept.read().as_ref().is_none_or(|kept| kept.is_empty()));
@@ -79,7 +82,7 @@ impl Engine {
             return false;
         }
         let (engine, text) = (self.clone(), passage.text().to_string());
-        aside(move || engine.knows_all_quotations() && !engine.quotes_what_stays(&text)).await
+        aside(move || engine.quote_what_stays([text.as_str()].into_iter())).await == Some(vec![false])
     }
 
     /// Returns the vector of a text that was embedded, as a question or as a node.
@@ -101,7 +104,7 @@ impl Engine {
     }
 
     /// Returns what knows which nodes of a view are near in meaning, of those that a reader may see; `None` when nothing is
-    /// known of that. It sends nothing: only a question that was embedded before, with [`Engine::embed_question`], is near
+    /// known of that. It sends nothing: only a question that was embedded before, with [`Engine::embed_asked`], is near
     /// anything.
     pub fn meaning<'a>(&'a self, view: &'a View, clearance: Privacy) -> Option<Meaning<'a>> {
         self.embedder()?;

@@ -86,25 +86,35 @@ impl Engine {
     }
 
     /// Returns the passages of some nodes as memory has them now, with every secret masked. For a reader elsewhere those
-    /// are left out that quote what stays here.
-    pub(super) fn passages(&self, places: &[(Arc<str>, usize)], reader: Locality) -> Vec<(NodeRef, Passage)> {
+    /// are left out that quote what stays here; `None` while that is not known.
+    pub(super) fn passages(&self, places: &[(Arc<str>, usize)], reader: Locality) -> Option<Vec<(NodeRef, Passage)>> {
         let view = self.view();
         let found = places.iter().filter_map(|(file, index)| {
             let node = view.node(file, *index)?;
             let passage = Passage::of(&node)?.masked(&|text| self.vault.mask(text));
             Some((node, passage))
         });
-        let (sent, quoting): (Vec<_>, Vec<_>) =
-            found.partition(|(_, passage)| reader != Locality::Remote || !self.quotes_what_stays(passage.text()));
+        let found: Vec<(NodeRef, Passage)> = found.collect();
+        if reader != Locality::Remote {
+            return Some(found);
+        }
+        let quote = self.quote_what_stays(found.iter().map(|(_, passage)| passage.text()))?;
+        let (quoting, sent): (Vec<_>, Vec<_>) = found.into_iter().zip(quote).partition(|(_, quotes)| *quotes);
         let mut state = self.embedding.state.lock();
         state.kept_back += quoting.len();
-        state.refused.extend(quoting.iter().map(|(_, passage)| passage.key()));
-        sent
+        state.refused.extend(quoting.iter().map(|((_, passage), _)| passage.key()));
+        Some(sent.into_iter().map(|(found, _)| found).collect())
     }
 
-    /// Returns whether words of a note that stays on this machine stand in a text.
-    pub(super) fn quotes_what_stays(&self, text: &str) -> bool {
-        self.knows_quotations() && self.quotation(text).is_some_and(|note| note.privacy.is_kept())
+    /// Returns of each text whether words of a note that stays on this machine stand in it; `None` while private notes are
+    /// still being read. Memory may move at any time, so that is found out each time, before and after.
+    pub(super) fn quote_what_stays<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Option<Vec<bool>> {
+        let known = |engine: &Engine| engine.knows_all_quotations().then_some(());
+        known(self)?;
+        let quotes = |text: &str| self.quotes_beyond(text, Privacy::ELSEWHERE);
+        let found = texts.map(quotes).collect();
+        known(self)?;
+        Some(found)
     }
 
     /// Returns whether the private notes have been read by whose words quotations are known.
