@@ -94,12 +94,35 @@ impl Act {
         Act { tool: call.tool.trim().to_string(), args: written }
     }
 
-    /// Returns it in a line for people, clipped.
-    pub fn line(&self) -> String {
-        let line = format!("{} {}", self.tool, self.args);
+    /// Returns it in a line for people: `masked` takes secrets out of each of its texts, and then it is clipped, as half
+    /// of a secret is known to nobody.
+    pub fn line(&self, masked: &dyn Fn(&str) -> String) -> String {
+        let args = match serde_json::from_str(&self.args) {
+            Ok(args) => {
+                let mut written = String::new();
+                write(&texts_masked(args, DEEPEST, masked), DEEPEST, &mut written);
+                written
+            }
+            // What cannot be read again is shown with nothing taken for granted.
+            Err(_) => masked(&self.args),
+        };
+        let line = masked(&format!("{} {args}", self.tool));
         match line.char_indices().nth(SHOWN) {
             None => line,
             Some((at, _)) => format!("{}…", line.get(..at).unwrap_or("")),
+        }
+    }
+}
+
+/// Takes secrets out of every text in a value, also of names. What is nested deeper than that is masked as it is written.
+fn texts_masked(value: Value, depth: usize, masked: &dyn Fn(&str) -> String) -> Value {
+    let Some(deeper) = depth.checked_sub(1) else { return Value::String(masked(&value.to_string())) };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+        Value::String(text) => Value::String(masked(&text)),
+        Value::Array(items) => items.into_iter().map(|item| texts_masked(item, deeper, masked)).collect(),
+        Value::Object(map) => {
+            map.into_iter().map(|(name, item)| (masked(&name), texts_masked(item, deeper, masked))).collect()
         }
     }
 }
@@ -233,7 +256,7 @@ impl Round {
             let agrees = vote.is_cast() && chosen.as_ref() == Some(&vote);
             let (kind, lines) = match vote {
                 Vote::Acts(acts) => {
-                    let mut lines: Vec<String> = acts.iter().take(ACTS).map(|act| masked(&act.line())).collect();
+                    let mut lines: Vec<String> = acts.iter().take(ACTS).map(|act| act.line(&masked)).collect();
                     if let more @ 1.. = acts.len().saturating_sub(ACTS) {
                         lines.push(format!("… and {more} more"));
                     }
@@ -436,13 +459,35 @@ mod tests {
     }
 
     #[test]
+    fn no_part_of_a_secret_is_shown_where_a_line_is_clipped() {
+        let token = "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";
+        let masked = |text: &str| crate::domain::gate::secret::mask(text).0;
+        let long = |before: usize| format!("{} {token} and so on, for a while", "w ".repeat(before));
+        // Whatever of it the clip would leave; as a text, in a list, below a name, and where it is a name.
+        for before in 150..200 {
+            for args in [
+                json!({"command": long(before)}),
+                json!({"list": ["x", long(before)]}),
+                json!({"command": {"in": long(before)}}),
+                json!({long(before): "x"}),
+            ] {
+                let line = Act::of(&call("shell", args)).line(&masked);
+                assert!(!line.contains("ghp_"), "{before}: {line}");
+                assert!(line.chars().count() <= SHOWN + 1);
+            }
+        }
+        let plain = Act::of(&call("shell", json!({"command": "ls \"a b\"", "n": 2}))).line(&masked);
+        assert_eq!(plain, "shell {\"command\":\"ls \\\"a b\\\"\",\"n\":2}");
+    }
+
+    #[test]
     fn deep_and_large_arguments_end() {
         let mut deep = json!("x");
         for _ in 0..120 {
             deep = json!([deep]);
         }
         let act = Act::of(&call("shell", json!({"command": deep})));
-        assert!(act.args.len() > 240 && act.line().chars().count() <= SHOWN + 1);
+        assert!(act.args.len() > 240 && act.line(&str::to_string).chars().count() <= SHOWN + 1);
         let round = Round::new(
             Mode::Consensus,
             vec![("a".into(), "m".into(), Vote::Acts(vec![act; 500]))],
