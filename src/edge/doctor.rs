@@ -2,16 +2,17 @@
 
 use crate::domain::count::counted;
 use crate::domain::label::{Privacy, PrivacyTag};
-use crate::domain::port::Locality;
+use crate::domain::signal::Origin;
 use crate::edge::clock::local;
 use crate::edge::config::Config;
 use crate::edge::engine::Engine;
 use crate::edge::engine::confined::{Confined, Evaluates};
+use crate::edge::engine::models::{Known, Listing, Wish};
 use crate::edge::engine::quotations::QuotationsRead;
-use crate::edge::provider::models::Listed;
 use crate::edge::store::verify::last_result;
 use crate::edge::store::{DiskStore, owner_of, witness};
 use crate::edge::thread::aside;
+use futures_util::future::join_all;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -90,8 +91,8 @@ pub fn verdict(checks: &[Check]) -> State {
     checks.iter().map(|check| check.state).max().unwrap_or(State::Unknown)
 }
 
-/// Runs the local checks; with `providers`, also asks each one for its list of models.
-pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
+/// Runs the local checks; with `asks`, also asks each provider for its list of models, as far as that channel may.
+pub async fn examine(engine: &Arc<Engine>, asks: Option<&Origin>) -> Vec<Check> {
     let mut checks = vec![store(engine).await];
     let looks = engine.clone();
     checks
@@ -101,11 +102,11 @@ pub async fn examine(engine: &Arc<Engine>, providers: bool) -> Vec<Check> {
     checks.push(lisp(engine.probe_lisp().await));
     checks.push(copies(engine).await);
     checks.push(privacy(engine));
-    checks.push(models(engine, providers));
+    checks.push(models(engine, asks.is_some()));
     checks.push(embeddings(engine));
     checks.extend(panics(engine));
-    if providers {
-        checks.extend(ask_providers(engine).await);
+    if let Some(origin) = asks {
+        checks.extend(ask_providers(engine, origin).await);
     }
     checks
 }
@@ -529,22 +530,30 @@ fn models(engine: &Engine, asked: bool) -> Check {
     )
 }
 
-async fn ask_providers(engine: &Arc<Engine>) -> Vec<Check> {
-    let mut checks = Vec::new();
-    for (name, locality, answer) in engine.list_models().await {
-        let place = if locality == Locality::Local { "local" } else { "not local" };
-        checks.push(match answer {
-            Ok(models) => Check::good("provider", "Provider", format!("{name} ({place}): {}", listed(&models))),
-            Err(why) => Check::bad(
-                "provider",
-                "Provider",
-                State::Degraded,
-                format!("{name} ({place}): {why}"),
-                "Until it answers the next one of the cascade is asked. Take it out of passepartout-provider-cascade \
-                 if you do not want it.",
-            ),
-        });
-    }
+async fn ask_providers(engine: &Arc<Engine>, origin: &Origin) -> Vec<Check> {
+    // One that was never contacted is told of its user only where a human wants just that.
+    let wish = Wish { fresh: true, contact: origin.rights.approve };
+    let ask = async |name: String| (engine.model_list(origin, &name, wish).await, name);
+    // All at once: one that is slow holds nobody up but the end.
+    let lists = join_all(engine.listable().into_iter().map(ask)).await;
+    let check = |(listing, name): (Result<Listing, String>, String)| match listing {
+        Ok(Listing { models: Ok(models), .. }) => {
+            Check::good("provider", "Provider", format!("{name}: {}", listed(&models)))
+        }
+        Ok(Listing { models: Err(why), at: None, .. }) => {
+            let repair = "Ask in Emacs, or in a terminal that the agent did not start.";
+            Check::bad("provider", "Provider", State::Unknown, format!("{name}: {why}"), repair)
+        }
+        Ok(Listing { models: Err(why), .. }) | Err(why) => Check::bad(
+            "provider",
+            "Provider",
+            State::Degraded,
+            format!("{name}: {why}"),
+            "Until it answers the next one of the cascade is asked. Take it out of passepartout-provider-cascade if you \
+             do not want it.",
+        ),
+    };
+    let mut checks: Vec<Check> = lists.into_iter().map(check).collect();
     if checks.is_empty() {
         checks.push(Check::good("provider", "Provider", "none is set up beside the built-in one, so nobody was asked"));
     }
@@ -554,7 +563,7 @@ async fn ask_providers(engine: &Arc<Engine>) -> Vec<Check> {
 /// How many models of a provider are named.
 const MOST_MODELS: usize = 8;
 
-fn listed(models: &[Listed]) -> String {
+fn listed(models: &[Known]) -> String {
     let named: Vec<&str> = models.iter().take(MOST_MODELS).map(|model| model.name.as_str()).collect();
     let more = if models.len() > named.len() { ", …" } else { "" };
     let names = if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) };

@@ -120,7 +120,7 @@ async fn rules_that_are_not_in_force_are_told_once_and_the_doctor_calls_it_unhea
         let notice = finished.report.notice.unwrap_or_default();
         assert_eq!(told(&notice), count, "{notice}");
     }
-    let checks = passepartout::edge::doctor::examine(&engine, false).await;
+    let checks = passepartout::edge::doctor::examine(&engine, None).await;
     let check = checks.iter().find(|check| check.name == "skills").expect("a check of the skills");
     assert_eq!((check.state.name(), told(&check.detail)), ("unhealthy", 1), "{check:?}");
     assert!(check.repair.as_deref().is_some_and(|repair| repair.starts_with("Mend the file at the line")));

@@ -173,7 +173,7 @@ async fn a_tool_of_ones_own_is_offered_called_and_answers() {
     assert!(world.told().contains("There is no tool “weather”."), "{}", world.told());
     assert!(world.engine.undefine_tool("shell").is_err() && world.engine.toolbox().get("shell").is_some());
     assert_eq!(world.emacs.calls().len(), 1);
-    let doctor = passepartout::edge::doctor::examine(&world.engine, false).await;
+    let doctor = passepartout::edge::doctor::examine(&world.engine, None).await;
     assert!(!doctor.iter().any(|check| check.name == "tools"));
 }
 
@@ -199,7 +199,7 @@ async fn a_tool_of_ones_own_has_the_level_of_its_effect_and_the_badge() {
         }
     }
     assert_eq!(world.emacs.calls().len(), 2, "nothing that asks was begun");
-    let doctor = passepartout::edge::doctor::examine(&world.engine, false).await;
+    let doctor = passepartout::edge::doctor::examine(&world.engine, None).await;
     let check = doctor.iter().find(|check| check.name == "tools").expect("it is listed");
     assert_eq!(check.detail, "mine (network)");
 }

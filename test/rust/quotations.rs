@@ -338,6 +338,6 @@ async fn what_each_tag_kept_back_is_counted_and_no_note_is_named() {
 }
 
 async fn privacy_line(engine: &std::sync::Arc<passepartout::edge::engine::Engine>) -> String {
-    let checks = passepartout::edge::doctor::examine(engine, false).await;
+    let checks = passepartout::edge::doctor::examine(engine, None).await;
     checks.into_iter().find(|check| check.name == "privacy").map(|check| check.detail).unwrap_or_default()
 }

@@ -148,7 +148,7 @@ async fn while_rules_cannot_be_read_everything_asks_and_it_is_said() {
     let (asked, _) = home.ask(&engine, "one").await;
     assert_eq!(asked.report.ending, Ending::Parked);
     assert!(asked.report.notice.is_some_and(|notice| notice.contains("Attention: ")), "the first answer says it");
-    let checks = passepartout::edge::doctor::examine(&engine, false).await;
+    let checks = passepartout::edge::doctor::examine(&engine, None).await;
     let check = checks.iter().find(|check| check.name == "rules").expect("the doctor looks");
     assert_eq!(check.state.name(), "unhealthy");
     let asks = waiting(&engine).asks();

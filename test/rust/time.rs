@@ -205,7 +205,7 @@ async fn whatever_a_command_did_to_files_is_undone_and_redone() {
     }
     let after = world(&home);
     assert_ne!(before, after);
-    let checks = passepartout::edge::doctor::examine(&engine, false).await;
+    let checks = passepartout::edge::doctor::examine(&engine, None).await;
     let copies = checks.iter().find(|check| check.name == "copies").expect("the doctor says what copies take");
     assert!(
         copies.detail.starts_with("1 MB of 1 project in ") && copies.detail.contains("may be deleted"),

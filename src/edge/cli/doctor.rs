@@ -3,8 +3,9 @@
 use crate::domain::inert::exact;
 use crate::edge::canaries;
 use crate::edge::cli::args::Place;
+use crate::edge::cli::plans::human_terminal;
 use crate::edge::cli::run::{DONE, FAILED, Failure};
-use crate::edge::cli::session::{blocking, configured, options, with_engine};
+use crate::edge::cli::session::{blocking, configured, options, origin, with_engine};
 use crate::edge::doctor;
 use crate::edge::engine::boot::Keep;
 use std::io::Write;
@@ -30,6 +31,7 @@ pub(super) fn run_doctor(place: &Place, wanted: &Wanted, out: &mut dyn Write) ->
     }
     // Looking would make a new store where one was deleted, maybe under the process that can put it back.
     let gone = doctor::gone(&configured(place));
+    let origin = origin(human_terminal().is_ok());
     let keep = if gone.is_some() { Keep::InMemory } else { Keep::Examine };
     with_engine(place, keep, async |engine| {
         if fix {
@@ -39,7 +41,7 @@ pub(super) fn run_doctor(place: &Place, wanted: &Wanted, out: &mut dyn Write) ->
         }
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
         let _ = engine.flush().await; // The store's own check says what is wrong with it.
-        let mut checks = doctor::examine(engine, providers).await;
+        let mut checks = doctor::examine(engine, providers.then_some(&origin)).await;
         if let Some(gone) = gone {
             checks.retain(|check| check.name != gone.name);
             checks.insert(0, gone);

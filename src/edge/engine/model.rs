@@ -24,7 +24,6 @@ use crate::edge::provider::cascade::{Cascade, Meter, Metered, Permit};
 use crate::edge::provider::config::ProviderConfig;
 use crate::edge::provider::http::{Clients, Limits, Timeouts};
 use crate::edge::provider::known::{Declared, Place, places};
-use crate::edge::provider::models::{Listed, list_models};
 use crate::edge::provider::recall::{RecallProvider, Source};
 use crate::edge::provider::replay::Replay;
 use crate::edge::provider::retry::Retries;
@@ -455,21 +454,5 @@ impl Engine {
         let cascade = self.cascade.read();
         let names = cascade.providers().map(|provider| provider.name().to_string()).collect();
         (names, cascade.left().iter().map(ToString::to_string).collect())
-    }
-}
-
-impl Engine {
-    /// Asks each provider that has one for its list of models now: those, or why it cannot be used.
-    pub async fn list_models(&self) -> Vec<(String, Locality, Result<Vec<Listed>, String>)> {
-        let Ok(clients) = self.clients() else { return Vec::new() };
-        let mut found = Vec::new();
-        for place in self.places() {
-            if let Place::Asked(config) = place {
-                let answer = list_models(&config, &clients, &self.vault).await;
-                let answer = answer.map_err(|error| error.to_string());
-                found.push((config.name.clone(), config.locality(), answer));
-            }
-        }
-        found
     }
 }

@@ -45,7 +45,7 @@ impl Health {
 
     /// Runs the local checks for the first time; returns what does not work.
     pub(super) async fn examine(&self, engine: &Arc<Engine>) -> Vec<Check> {
-        let checks = examine(engine, false).await;
+        let checks = examine(engine, None).await;
         self.take(checks.clone());
         checks.into_iter().filter(|check| check.state == State::Unhealthy).collect()
     }

@@ -309,7 +309,8 @@ async fn answer(
                     engine.say(LogLevel::Info, &line);
                 }
             }
-            let mut checks = crate::edge::doctor::examine(engine, payload.flag_at("providers")).await;
+            let asks = payload.flag_at("providers").then_some(origin);
+            let mut checks = crate::edge::doctor::examine(engine, asks).await;
             if payload.flag_at("gates") {
                 checks.extend(crate::edge::canaries::try_all(engine).await);
             }

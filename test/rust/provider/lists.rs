@@ -151,7 +151,7 @@ async fn a_list_counts_for_five_minutes_and_one_that_fails_holds_nobody_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_was_never_contacted_is_asked_only_when_its_human_wants_that() {
     let home = Home::new(&[]);
-    let far = FakeServer::start([list(&["m"]), list(&["m"]), list(&["n"])]);
+    let far = FakeServer::start([list(&["m"]), list(&["m"]), list(&["m"]), list(&["n"])]);
     let engine = engine(&home, &[("far", &far, false)], &["far", "recall"]).await;
     let client = Origin { rights: Rights { approve: false, ..Rights::HUMAN }, ..origin() };
     for wish in [ASK, ANEW] {
@@ -161,10 +161,18 @@ async fn who_was_never_contacted_is_asked_only_when_its_human_wants_that() {
     }
     let refused = engine.model_list(&client, "far", CONTACT).await.expect_err("not from there");
     assert!(refused.contains("may not have a new provider contacted"), "{refused}");
+    // The doctor is no way round that.
+    let row = async |origin: &Origin| {
+        let checks = passepartout::edge::doctor::examine(&engine, Some(origin)).await;
+        checks.into_iter().find(|check| check.name == "provider").expect("there is a row").detail
+    };
+    let untold = row(&client).await;
+    assert!(untold.starts_with("far: it was never contacted"), "{untold}");
     assert_eq!(far.connections(), 0);
     let told = engine.model_list(&origin(), "far", CONTACT).await.expect("it is told");
     assert_eq!((names(&told), far.connections()), (vec!["m"], 1));
     assert!(far.requests()[0].body.is_empty());
+    assert_eq!((row(&origin()).await.as_str(), far.connections()), ("far: 1 model: m", 2));
     // That is no confirmation: its first prompt is shown as ever, and without being asked for, so is its list.
     let state = |engine: &Arc<Engine>| {
         let engine = engine.clone();
@@ -175,7 +183,7 @@ async fn who_was_never_contacted_is_asked_only_when_its_human_wants_that() {
     engine.confirm_provider("far", &format!("{}/v1/", far.url())).await.expect("it is stored");
     assert_eq!(state(&engine).await, "ready");
     assert_eq!(names(&engine.model_list(&client, "far", ANEW).await.expect("it is told")), ["m"]);
-    assert_eq!(far.connections(), 2);
+    assert_eq!(far.connections(), 3);
     engine.close().await;
 }
 
