@@ -132,19 +132,31 @@ They are folded, and no part of that answer."
 
 (defun passepartout-chat--followed (turn)
   "Return where the answer of TURN stands that the chat goes on from, or nil.
-It is one below the question that point is in."
+It is one below the question that point is in.  Where no drawer says
+which it is, as somebody took drawers away, it is the only one that
+there is; signal an error when there are several."
   (save-excursion
     (when (passepartout-chat--to-turn)
       (let ((end (passepartout-chat--turn-end))
+            (all nil)
             (found nil))
         (while (and (not found) (passepartout-chat--find-answer end))
           (save-excursion
             (forward-line 0)
-            (when (and (equal (passepartout-chat--role) "assistant")
-                       (equal turn (passepartout-chat--drawer-line
-                                    "turn" (passepartout-chat--answer-end))))
-              (setq found (point)))))
-        found))))
+            (when (equal (passepartout-chat--role) "assistant")
+              (push (point) all)
+              (when (and turn
+                         (equal turn (passepartout-chat--drawer-line
+                                      "turn" (passepartout-chat--answer-end))))
+                (setq found (point))))))
+        (cond (found)
+              ((cdr all)
+               (user-error
+                (concat "No drawer says which of %d answers this one stands "
+                        "beside; put “aside” for the PP_ROLE of those that "
+                        "the chat does not go on from")
+                (length all)))
+              (t (car all)))))))
 
 (defun passepartout-chat--retitle (title role)
   "Give the answer at point TITLE and ROLE, and hide its role."
@@ -180,7 +192,7 @@ alone, and can read it."
      (let* ((here (copy-marker start))
             (turn (passepartout-chat--drawer-line
                    "turn" (passepartout-chat--answer-end)))
-            (before (and turn (passepartout-chat--followed turn))))
+            (before (passepartout-chat--followed turn)))
        (when before
          (save-excursion
            (goto-char before)

@@ -168,6 +168,26 @@ Third.
                      (:role :assistant :text "Second.\nMore of it." :aside t)
                      (:role :assistant :text "Third." :aside t))))))
 
+(ert-deftest passepartout-chat-fork-promoted-without-drawers-doubles-nothing ()
+  (passepartout-fake-with
+    (passepartout-chat-fork-tests--fork)
+    (let ((inhibit-read-only t))
+      (goto-char (point-min))
+      (while (re-search-forward
+              "^:PASSEPARTOUT:[ \t]*\n\\(?:.*\n\\)*?:END:\n?" nil t)
+        (replace-match "" t t)))
+    (passepartout-chat-fork-tests--at "More of it.")
+    (passepartout-chat-promote)
+    (should (equal (mapcar #'cdr (passepartout-chat-fork-tests--headings))
+                   '("user" "aside" "assistant" "aside" nil)))
+    ;; With two that the chat could go on from, nobody guesses.
+    (let ((inhibit-read-only t))
+      (goto-char (point-min))
+      (re-search-forward ":PP_ROLE: aside")
+      (replace-match ":PP_ROLE: assistant" t t))
+    (passepartout-chat-fork-tests--at "Third.")
+    (should-error (passepartout-chat-promote) :type 'user-error)))
+
 (ert-deftest passepartout-chat-fork-promoted-is-what-the-chat-goes-on-from ()
   (passepartout-fake-with
     (passepartout-chat-fork-tests--fork)
