@@ -69,9 +69,10 @@
                 (passepartout-view-line (plist-get row :label) 100)
                 34 0 ?\s "…")))
     (insert "  " label
-            (format " %6s %8s %8s  "
+            (format " %6s %8s %8s %8s  "
                     (passepartout-costs--count (plist-get row :calls))
                     (passepartout-costs--count (plist-get row :tokens-in))
+                    (passepartout-costs--count (plist-get row :tokens-cached))
                     (passepartout-costs--count (plist-get row :tokens-out)))
             (passepartout-view-line (plist-get row :cost) 60)
             (if (> failed 0)
@@ -101,7 +102,7 @@
     (if (eql (plist-get payload :calls) 0)
         (insert "No model was asked yet that is not built in.\n")
       (insert (propertize (concat "  " (make-string 34 ?\s)
-                                  "  calls tok. in tok. out  cost\n")
+                                  "  calls  tok. in   cached tok. out  cost\n")
                           'face 'passepartout-quiet))
       (mapc #'passepartout-costs--insert-row (plist-get payload :rows))
       (when (> (or (plist-get payload :more) 0) 0)
@@ -117,18 +118,19 @@
   (let ((buffer (get-buffer passepartout-costs--buffer-name)))
     (when buffer
       (with-current-buffer buffer
-        (passepartout-request
-         :costs `(:by ,passepartout-costs--by
-                  ,@(and passepartout-costs--session '(:here t)))
-         (lambda (payload)
-           (let ((why (plist-get payload :error)))
-             (cond
-              (why (message "Passepartout: %s"
-                            (passepartout-view-line why 500)))
-              ((buffer-live-p buffer)
-               (with-current-buffer buffer
-                 (passepartout-costs--draw payload))))))
-         passepartout-costs--session)))))
+        (let ((late (passepartout-view-asking)))
+          (passepartout-request
+           :costs `(:by ,passepartout-costs--by
+                    ,@(and passepartout-costs--session '(:here t)))
+           (lambda (payload)
+             (let ((why (plist-get payload :error)))
+               (cond
+                ((funcall late))
+                (why (message "Passepartout: %s"
+                              (passepartout-view-line why 500)))
+                (t (with-current-buffer buffer
+                     (passepartout-costs--draw payload))))))
+           passepartout-costs--session))))))
 
 (defun passepartout-costs--by (by)
   "Put calls together BY another word."

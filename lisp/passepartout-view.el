@@ -239,5 +239,23 @@ Point and the start of each window stay on their lines."
       (set-window-start window (passepartout-view--line-start start) t)
       (set-window-point window (passepartout-view--line-start point)))))
 
+(defvar passepartout-view--asked 0
+  "Counts what buffers asked for.")
+
+(defvar-local passepartout-view--latest nil
+  "Which of these this buffer asked for last.")
+
+(defun passepartout-view-asking ()
+  "Note that this buffer asks for something; what it asked for before is late.
+Return a function that says whether the answer to it is late, as the
+buffer asked for something else since or is gone."
+  (let ((buffer (current-buffer))
+        (this (setq passepartout-view--asked (1+ passepartout-view--asked))))
+    (setq passepartout-view--latest this)
+    (lambda ()
+      (not (and (buffer-live-p buffer)
+                (eql this (buffer-local-value 'passepartout-view--latest
+                                              buffer)))))))
+
 (provide 'passepartout-view)
 ;;; passepartout-view.el ends here

@@ -17,9 +17,9 @@
 
 (defconst passepartout-costs-tests--payload
   '(:by "provider" :label "in all" :calls 3 :failed 1 :tokens-in 1234567
-    :tokens-cached 0 :tokens-out 7 :cost "$0.02, and 1 call of unknown price"
+    :tokens-cached 1200000 :tokens-out 7 :cost "$0.02, and 1 call of unknown price"
     :rows ((:label "far m* [[x]]" :calls 2 :failed 1 :tokens-in 1234567
-            :tokens-cached 0 :tokens-out 7 :cost "$0.02")
+            :tokens-cached 1200000 :tokens-out 7 :cost "$0.02")
            (:label "* near
 - m" :calls 1 :failed 0 :tokens-in 0 :tokens-cached 0
             :tokens-out 0 :cost "price unknown (1 call)"))
@@ -36,10 +36,10 @@
     (with-current-buffer passepartout-costs--buffer-name
       (let ((text (buffer-string)))
         (dolist (line '("^What calls of models cost, by provider$"
-                        "^  far m\\* \\[\\[x\\]\\] +2 +1234k +7  \\$0.02  (1 failed)$"
-                        "^  \\* near - m +1 +0 +0  price unknown (1 call)$"
+                        "^  far m\\* \\[\\[x\\]\\] +2 +1234k +1200k +7  \\$0.02  (1 failed)$"
+                        "^  \\* near - m +1 +0 +0 +0  price unknown (1 call)$"
                         "^  2 more are not listed; the sum has them.$"
-                        "^  in all +3 +1234k +7  \\$0.02, and 1 call of unknown"
+                        "^  in all +3 +1234k +1200k +7  \\$0.02, and 1 call of unknown"
                         "^  this day: \\$0.02 of \\$1.00 used; raise X$"
                         "^  a note$"))
           (should (string-match-p line text))))
@@ -49,7 +49,18 @@
         (call-interactively (key-binding (kbd (car key))))
         (should (equal (plist-get (car (last (passepartout-fake-sent :costs)))
                                   :by)
-                       (cdr key)))))))
+                       (cdr key))))
+      ;; An answer that another one was asked after is late.
+      (passepartout-costs-by-skill)
+      (passepartout-costs-by-day)
+      (passepartout-fake-answer
+       :costs (append '(:by "day") passepartout-costs-tests--payload))
+      (let ((first (car (last (passepartout-fake-sent :costs) 2))))
+        (passepartout-fake-inject
+         :response `(:action :costs :request ,(plist-get first :request)
+                     :by "skill" ,@passepartout-costs-tests--payload)))
+      (should (string-match-p "^What calls of models cost, by day$"
+                              (buffer-string))))))
 
 (ert-deftest passepartout-costs-of-a-real-core-are-those-of-its-answers ()
   (passepartout-real-with
