@@ -144,17 +144,18 @@ Nil stands for the model that is asked first.")
   (let ((buffer (get-buffer passepartout-context--buffer-name)))
     (when buffer
       (with-current-buffer buffer
-        (passepartout-request
-         :context (list :for passepartout-context--for
-                        :query passepartout-context--query)
-         (lambda (payload)
-           (let ((why (plist-get payload :error)))
-             (cond
-              (why (message "Passepartout: %s" (passepartout-view-line
-                                                why 500)))
-              ((buffer-live-p buffer)
-               (with-current-buffer buffer
-                 (passepartout-context--draw payload)))))))))))
+        (let ((late (passepartout-view-asking)))
+          (passepartout-request
+           :context (list :for passepartout-context--for
+                          :query passepartout-context--query)
+           (lambda (payload)
+             (let ((why (plist-get payload :error)))
+               (cond
+                ((funcall late))
+                (why (message "Passepartout: %s" (passepartout-view-line
+                                                  why 500)))
+                (t (with-current-buffer buffer
+                     (passepartout-context--draw payload))))))))))))
 
 ;;;###autoload
 (defun passepartout-context (&optional query)

@@ -50,8 +50,12 @@
                kept (if (= kept 1) "heading is" "headings are")
                (if (= kept 1) "it are" "them are")))
       (:quoted
-       "Attention: words of a private note stand in it; it is not sent so.")
-      (_ "The words of private notes are still being read; ask again."))))
+       (if (plist-get page :sent)
+           "Attention: words of what is a private note now stand in it."
+         "Attention: words of a private note stand in it; it is not sent so."))
+      (_ (concat "It is not known whether words of private notes stand in it: "
+                 "they are still being read,\nor there was no room for all "
+                 "(M-x passepartout-doctor).")))))
 
 (defun passepartout-inspect--draw (text page)
   "Draw TEXT, a request, which PAGE describes, in the current buffer."
@@ -83,25 +87,29 @@
         (put-text-property (match-beginning 0) (match-end 0)
                            'face 'passepartout-attention)))))
 
-(defun passepartout-inspect--fetch (&optional from parts)
+(defun passepartout-inspect--fetch (&optional from parts shown late)
   "Ask the core for the request of this buffer from byte FROM, and draw it.
-PARTS are the pages so far, the newest first."
+PARTS are the pages so far, the newest first, SHOWN names the request
+that they are of, and LATE says whether another one was asked for since."
   (let* ((buffer (get-buffer passepartout-inspect--buffer-name))
          (asked (and buffer (buffer-local-value
-                             'passepartout-inspect--asked buffer))))
+                             'passepartout-inspect--asked buffer)))
+         (late (or late (and buffer (with-current-buffer buffer
+                                      (passepartout-view-asking))))))
     (when buffer
       (passepartout-request
        :inspect (if from
-                    (list :from from)
+                    (list :from from :shown shown)
                   (passepartout-inspect--sent asked))
        (lambda (page)
          (let ((why (plist-get page :error))
                (parts (cons (or (plist-get page :text) "") parts)))
            (cond
+            ((funcall late))
             (why (message "Passepartout: %s" (passepartout-view-line why 500)))
-            ((not (buffer-live-p buffer)))
             ((plist-get page :next)
-             (passepartout-inspect--fetch (plist-get page :next) parts))
+             (passepartout-inspect--fetch (plist-get page :next) parts
+                                          (plist-get page :shown) late))
             (t (with-current-buffer buffer
                  (passepartout-inspect--draw
                   (string-join (reverse parts)) page))))))

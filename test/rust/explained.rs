@@ -4,11 +4,13 @@ use crate::prompts::{BOAT, point, says};
 use crate::support::engine::{Home, ask, ask_from, origin, provide, waiting};
 use crate::support::fake_server::FakeServer;
 use passepartout::domain::id::{NodeId, SessionId};
-use passepartout::domain::label::Privacy;
+use passepartout::domain::label::{Privacy, PrivacyTag};
 use passepartout::domain::sexp::reader::Sexp;
-use passepartout::domain::signal::{Origin, Rights, Source};
+use passepartout::domain::signal::{Origin, Rights, Role, Said, Source};
+use passepartout::edge::engine::cascade::Choice;
 use passepartout::edge::engine::explain::{Pin, dropped_lines, why};
 use passepartout::edge::engine::inspect::Proof;
+use passepartout::edge::engine::turns::Ask;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_user_pins_is_in_and_what_the_user_drops_is_out_and_each_is_explained() {
@@ -107,6 +109,87 @@ async fn a_request_is_shown_byte_for_byte_before_and_after_it_was_sent() {
     assert_eq!((after.kept_out, after.proof), (1, Proof::Absent));
     assert!(!body.contains("harbour") && !body.contains(key), "{body}");
     assert!(after.redacted > 0 && body.contains('⟨'), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_be_sent_next_is_found_as_a_turn_finds_it() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    let settings = home.config().settings;
+    std::fs::create_dir_all(&settings).expect("a folder");
+    let preset = "* small\n:PROPERTIES:\n:TOKENS: 1500\n:TOOLS: none\n:END:\n";
+    std::fs::write(settings.join("presets.org"), preset).expect("it is written");
+    let server = FakeServer::start(["Larch.", "Larch."].map(says));
+    let engine = home.served(&server, &["fake"], true).await;
+    engine.wait_until_filled();
+    let _ = home.ask(&engine, "/preset small").await;
+    // More than the preset leaves room for: what is oldest gives way.
+    let said = |n: usize| {
+        let role = if n.is_multiple_of(2) { Role::User } else { Role::Assistant };
+        Said {
+            role,
+            text: format!("Turn {n}. {}", "It is about wood. ".repeat(60)),
+            privacy: Privacy::Open,
+            aside: false,
+        }
+    };
+    let question = Ask { history: (0..8).map(said).collect(), ..ask("which wood for the deck?") };
+    let before = engine.inspect_next(question.clone()).await.expect("it can be shown");
+    assert!(server.requests().is_empty(), "nothing is sent in order to show it");
+    let done = engine.ask(question, engine.new_turn(), &mut |_| {}).await;
+    assert_eq!(done.report.text, "Larch.", "{:?}", done.report.notice);
+    let body = server.requests()[0].body.clone();
+    assert_eq!(before.text.split_once("\n\n").expect("a body").1, body);
+    assert!(!body.contains("OUTLINE") && body.matches("It is about wood.").count() < 8 * 60, "it gave way: {body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_shown_as_the_next_request_where_nobody_would_be_sent_it() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    let server = FakeServer::start([]);
+    let unasked = |text: &str, source: Source| ask_from(Origin { source, ..origin() }, text);
+    for (cascade, asked, expected) in [
+        (vec!["recall", "fake"], unasked("open tasks", Source::Emacs), "the built-in provider answers this"),
+        (vec!["fake"], unasked("/status", Source::Emacs), "it is a command"),
+        (vec!["fake"], unasked("open tasks", Source::Cli), "it was never contacted before"),
+    ] {
+        let set = |config: &mut passepartout::edge::config::Config| {
+            provide(config, &[("fake", &server, false)], &cascade);
+            config.attended = false;
+        };
+        let engine = home.engine_with(set).await;
+        home.read(&engine).await;
+        let why = engine.inspect_next(asked).await.expect_err("nobody would be sent it");
+        assert!(why.contains(expected), "{why}");
+        engine.close().await;
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_context_is_explained_for_whom_the_router_asks_and_with_what_was_shared() {
+    let asks = "* Diary :ask:\n:PROPERTIES:\n:ID: diary\n:END:\nThe larch of the neighbours.\n";
+    let home = Home::new(&[("boat.org", BOAT), ("diary.org", asks)]);
+    let server = FakeServer::start([]);
+    let set = |config: &mut passepartout::edge::config::Config| {
+        config.private_tags = vec![PrivacyTag::read("ask=ask").0];
+        provide(config, &[("far", &server, false), ("near", &server, true)], &["far", "near"]);
+    };
+    let engine = home.engine_with(set).await;
+    home.read(&engine).await;
+    engine.wait_until_filled();
+    let told = async || {
+        let explained = engine.explained_for(&origin(), Some("larch"), None).await;
+        (explained.may_see, why(&explained.nodes, &NodeId::new("diary")))
+    };
+    let (may_see, line) = told().await;
+    assert_eq!((may_see, line.contains("not considered")), (Privacy::ELSEWHERE, true), "{line}");
+    let _ = home.ask(&engine, "/share").await;
+    let (may_see, line) = told().await;
+    assert_eq!((may_see, line.contains("diary: full, ")), (Privacy::Ask, true), "{line}");
+    // Another order: the model that is asked first runs here.
+    engine.set_cascade(&origin(), Choice::parse("near far").expect("an order")).await.expect("it is set");
+    assert_eq!(told().await.0, Privacy::Private);
+    assert_eq!(server.connections(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

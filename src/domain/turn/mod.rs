@@ -30,7 +30,9 @@ use crate::domain::gate::{Facts, Gates, Trace};
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::label::{Privacy, Trust};
 use crate::domain::outside::{Outside, Piece};
-use crate::domain::port::{Actuator, CountTokens, Journal, LogLevel, Message, Model, Sink, Streamed, Surveyor};
+use crate::domain::port::{
+    Actuator, CountTokens, Journal, Locality, LogLevel, Message, Model, Prompt, Sink, Streamed, Surveyor,
+};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Role, Signal};
 use crate::domain::tool::{Tool, Toolbox};
@@ -195,6 +197,14 @@ pub async fn run(start: Start, desk: &Desk<'_>, sink: Sink<'_>) -> TurnReport {
             None => return turn.report,
         }
     }
+}
+
+/// Returns what a turn would ask first of a provider of each locality, as [`run`] would ask it. Nobody is asked, and nothing
+/// is done.
+pub fn foreseen<'a>(start: Start, desk: &'a Desk<'_>) -> impl Fn(Locality) -> Prompt + Send + Sync + 'a {
+    let (mut turn, _) = Turn::begin(start);
+    turn.fit(desk);
+    move |locality| turn.asked(desk, locality)
 }
 
 /// One signal on its way through the turn.

@@ -9,7 +9,9 @@ use crate::domain::gate::{Case, Facts, Opinion, Reason, Trace, Verdict};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::ActionHash;
 use crate::domain::label::{Labels, Privacy, Provenance};
-use crate::domain::port::{Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Sink, Streamed};
+use crate::domain::port::{
+    Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Prompt, Sink, Streamed,
+};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Role, Signal};
 use crate::domain::tool::own::REDECLARED;
@@ -105,6 +107,18 @@ impl Turn {
         self.rejected(signal, Refusal { words, by: By::Form { raw } })
     }
 
+    /// Returns what a provider of this locality is asked now, once the conversation was made to fit.
+    pub(super) fn asked(&self, desk: &Desk<'_>, locality: Locality) -> Prompt {
+        let conversation = &self.report.conversation;
+        match (locality, &conversation.contact) {
+            // A human was shown this, word for word.
+            (Locality::Remote, Some(contact)) => contact.prompt.clone(),
+            (Locality::Builtin | Locality::Local | Locality::Remote, _) => {
+                prompt::assemble(desk, conversation, locality, self.lean)
+            }
+        }
+    }
+
     /// Gets a completion; or parks the first contact with a provider that is not local.
     pub(super) async fn complete(
         &mut self,
@@ -113,15 +127,8 @@ impl Turn {
     ) -> Result<Result<Completion, Flow>, Fault> {
         let over = self.fit(desk);
         let lean = self.lean;
-        let conversation = &self.report.conversation;
-        let prompt = |locality| match (locality, &conversation.contact) {
-            // A human was shown this, word for word.
-            (Locality::Remote, Some(contact)) => contact.prompt.clone(),
-            (Locality::Builtin | Locality::Local | Locality::Remote, _) => {
-                prompt::assemble(desk, conversation, locality, lean)
-            }
-        };
-        match desk.model.complete(&prompt, sink).await {
+        let asked = |locality| self.asked(desk, locality);
+        match desk.model.complete(&asked, sink).await {
             Ok(Answered { completion, locality, privacy, outside }) => {
                 let read = match locality {
                     // It is given no context: it draws on what it names.

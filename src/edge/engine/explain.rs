@@ -4,7 +4,7 @@ use crate::domain::action::Action;
 use crate::domain::context::Rendered;
 use crate::domain::context::pins::{IN, OUT, PROPERTY};
 use crate::domain::context::reason::Reason;
-use crate::domain::id::{NodeId, TurnId};
+use crate::domain::id::{NodeId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::Locality;
 use crate::domain::preset::Preset;
@@ -17,6 +17,8 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::{Briefings, Told};
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::slices::Wanted;
+use crate::edge::engine::turns::Ask;
+use crate::edge::thread::aside;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -106,10 +108,46 @@ impl Considered {
 }
 
 impl Engine {
-    /// Explains what a model would be told of a question, or of the last one that `origin` may know; for a reader who
-    /// may see so much.
+    /// Explains what a model would be told of a question, or of the last one that `origin` may know: a reader of that
+    /// locality, or whoever would be asked first, in the conversation that it belongs to.
+    pub async fn explained_for(
+        self: &Arc<Self>,
+        origin: &Origin,
+        query: Option<&str>,
+        reader: Option<Locality>,
+    ) -> Explained {
+        let (session, query) = match (query, self.last_asked(origin)) {
+            (Some(query), _) => (origin.session.clone(), query.to_string()),
+            (None, Some((session, text))) => (session, text),
+            (None, None) => (origin.session.clone(), String::new()),
+        };
+        self.recall_shared(&session).await;
+        let preset = self.preset_or_shut(&session).await;
+        let first = async || {
+            let origin = Origin { session: session.clone(), ..origin.clone() };
+            let asked = Ask { origin, text: query.clone(), history: Vec::new(), folder: None };
+            self.foresee(asked).await.map_or(Locality::Builtin, |foreseen| foreseen.locality)
+        };
+        let reader = match reader {
+            Some(reader) => reader,
+            None => first().await,
+        };
+        let may_see = match reader {
+            Locality::Remote => self.elsewhere(&session),
+            Locality::Local | Locality::Builtin => Privacy::Private,
+        };
+        let may_see = if origin.rights.see_private { may_see } else { may_see.min(Privacy::Open) };
+        let engine = self.clone();
+        aside(move || engine.explained_to(query, may_see, preset.as_ref())).await
+    }
+
+    /// Explains what a reader who may see so much would be told of a question, or of the last one that `origin` may know.
     pub fn explained_context(&self, origin: &Origin, query: Option<&str>, may_see: Privacy) -> Explained {
-        let query = query.map(str::to_string).or_else(|| self.last_asked(origin)).unwrap_or_default();
+        let last = || self.last_asked(origin).map(|(_, text)| text);
+        self.explained_to(query.map(str::to_string).or_else(last).unwrap_or_default(), may_see, None)
+    }
+
+    fn explained_to(&self, query: String, may_see: Privacy, preset: Option<&Preset>) -> Explained {
         let (focus, now, max_tokens) = (self.focus(), self.clock.wall(), self.memory_budget());
         let wanted = Wanted { query: Some(&query), focus: focus.as_ref(), now, may_see, max_tokens };
         // Its reasons tell minutes: it is made anew.
@@ -131,21 +169,21 @@ impl Engine {
             nodes.push(Considered { id, rendered: None, reason, tokens: 0, outline: false });
         }
         let project = self.config.project.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-        let (briefing, offered) = self.briefing_now(&query, may_see, &project, None);
+        let (briefing, offered) = self.briefing_now(&query, may_see, &project, preset);
         let sections = sections(&briefing, &offered, now, self.tokens.as_ref());
         Explained { query, focus, may_see, nodes, sections, budget: max_tokens }
     }
 
     /// Returns the question that was asked last: in the channel's own conversation, or in any for Emacs, whose buffers
     /// belong to one human.
-    fn last_asked(&self, origin: &Origin) -> Option<String> {
+    fn last_asked(&self, origin: &Origin) -> Option<(SessionId, String)> {
         let asked = self.asked.lock();
-        let (session, text) = asked.as_ref()?;
-        (origin.source == Source::Emacs || *session == origin.session).then(|| text.clone())
+        let mine = |(session, _): &&(SessionId, String)| origin.source == Source::Emacs || *session == origin.session;
+        asked.as_ref().filter(mine).cloned()
     }
 
     /// Returns what a model would be told beside a question, and the tools that it would be told of.
-    pub(super) fn briefing_now(
+    fn briefing_now(
         &self,
         query: &str,
         may_see: Privacy,
@@ -171,16 +209,6 @@ impl Engine {
         let mut offered = offered(&self.toolbox(), skill);
         offered.retain(|tool| preset.is_none_or(|preset| preset.may_use(tool)));
         (Briefings::new(self, told, self.clock.wall()).get(may_see, Lean::Whole), offered)
-    }
-
-    /// Returns the most private that the provider which is asked first may be told.
-    pub fn seen_by_first(&self) -> Privacy {
-        let cascade = self.cascade.read();
-        let mut models = cascade.providers().map(|provider| provider.locality());
-        match models.find(|locality| *locality != Locality::Builtin) {
-            Some(Locality::Remote) => Privacy::ELSEWHERE,
-            Some(Locality::Local | Locality::Builtin) | None => Privacy::Private,
-        }
     }
 
     /// Has a node in every context of this session, or in none, or as it comes.

@@ -1,21 +1,16 @@
 //! What leaves this machine, exactly: the last request that was sent, or the next one.
 
 use crate::domain::id::SessionId;
-use crate::domain::label::{Labels, Privacy};
-use crate::domain::port::{Locality, Message, Profile, Prompt};
-use crate::domain::preset::Preset;
-use crate::domain::route::{Asked, Ground};
-use crate::domain::signal::{Origin, Role, Source};
-use crate::domain::turn::Conversation;
-use crate::domain::turn::consensus::{Mode, Together};
-use crate::domain::turn::prompt::made;
+use crate::domain::label::Privacy;
+use crate::domain::port::{Locality, Profile, Prompt};
+use crate::domain::signal::{Origin, Source};
 use crate::edge::engine::Engine;
 use crate::edge::engine::turns::Ask;
 use crate::edge::provider::config::ProviderConfig;
 use crate::edge::provider::known::Place;
 use crate::edge::provider::shown::shown;
 use crate::edge::secret::MASK;
-use crate::edge::thread::{aside, in_place};
+use crate::edge::thread::aside;
 use std::sync::Arc;
 
 /// So many prompts are kept, in memory alone.
@@ -90,65 +85,18 @@ impl Engine {
         self.inspected(provider, prompt, Some(at)).await
     }
 
-    /// Returns the request that a question would be sent with: to the first provider that may have it.
+    /// Returns the request that a question would be sent with: to the first provider that may have it, or that you would
+    /// have to confirm for it.
     ///
     /// # Errors
     /// When no provider may, or it cannot be shown.
-    pub async fn inspect_next(self: &Arc<Self>, mut ask: Ask) -> Result<Inspected, String> {
-        let typed = Together::typed(&ask.text).transpose()?;
-        let typed = typed.map(|(together, question)| (together, question.to_string()));
-        let forks = typed.as_ref().is_some_and(|(together, _)| together.mode == Mode::Fork);
-        ask.text = typed.map_or(ask.text, |(_, question)| question);
-        let said = ask.history.iter().map(|said| said.privacy).max().unwrap_or(Privacy::Open);
-        let privacy = self.session_privacy(&ask.origin.session).await.max(said);
-        let focus = self.focus().map(|id| id.to_string());
-        let models = in_place(|| self.mandate_at(focus.as_deref())).models;
-        let ground = self.ground(&ask.origin.session);
-        let ground = if privacy == Privacy::Private { Some(Ground::Conversation) } else { ground };
-        // Who is shown is who would be asked: the router has its say first.
-        let preset = self.preset_of(&ask.origin.session).await?;
-        let chosen = preset.as_ref().map(|preset| self.preset_cascade(preset)).transpose()?.flatten();
-        let usual = chosen.unwrap_or_else(|| self.cascade.read().clone());
-        let (_, cascade) = self.routed(&Asked::question(&ask.text, ground, models.as_ref()), usual).await;
-        let may = |locality| match (locality, privacy) {
-            (Locality::Builtin, _) | (Locality::Remote, Privacy::Private) => false,
-            (Locality::Remote, _) => !privacy.is_kept() || self.is_shared(&ask.origin.session),
-            (Locality::Local, _) => true,
-        };
-        let provider = cascade.in_order().into_iter().find(|provider| may(provider.locality()));
-        let provider = provider.ok_or(
-            "no model would be sent this: none is set up, or the conversation or the heading at point is private",
-        )?;
-        let locality = provider.locality();
-        let config = self.config_of(provider);
-        let config = config.ok_or("nothing would be sent: answers are played from a cassette")?;
-        let engine = self.clone();
-        let prompt = aside(move || engine.next_prompt(ask, privacy, locality, preset.as_ref(), forks)).await;
-        self.inspected(config, prompt, None).await
-    }
-
-    /// Puts the next prompt together; one that `forks` is told of no tools.
-    fn next_prompt(
-        &self,
-        ask: Ask,
-        privacy: Privacy,
-        locality: Locality,
-        preset: Option<&Preset>,
-        forks: bool,
-    ) -> Prompt {
-        let session = &ask.origin.session;
-        let scope = self.scope(session, ask.folder.as_deref(), ask.origin.rights.see_private);
-        let may_see = match locality {
-            Locality::Builtin | Locality::Local => scope.may_see,
-            Locality::Remote => scope.may_see.min(self.elsewhere(session)),
-        };
-        let (briefing, offered) = self.briefing_now(&ask.text, may_see, &scope.project, preset);
-        let mut messages = self.fitting(session, ask.history, &ask.text);
-        messages.push(Message::Text { role: Role::User, text: ask.text.clone() });
-        let labels = Labels { privacy, ..Labels::USER };
-        let conversation = Conversation { messages, typed: ask.text, labels, ..Conversation::empty() };
-        let offered = if forks { &[] } else { offered.as_slice() };
-        made(&briefing, &conversation, offered, self.clock.wall())
+    pub async fn inspect_next(self: &Arc<Self>, ask: Ask) -> Result<Inspected, String> {
+        let foreseen = self.foresee(ask).await.map_err(|why| format!("no model would be sent this: {why}"))?;
+        let config = foreseen.provider.ok_or(match foreseen.locality {
+            Locality::Builtin => "nothing would be sent: the built-in provider answers this, and no model is asked",
+            Locality::Local | Locality::Remote => "nothing would be sent: answers are played from a cassette",
+        })?;
+        self.inspected(config, *foreseen.prompt, None).await
     }
 
     async fn inspected(
@@ -184,7 +132,7 @@ impl Engine {
     }
 
     /// Returns the settings of a provider, with the model that it asks.
-    fn config_of(&self, provider: &dyn Profile) -> Option<ProviderConfig> {
+    pub(super) fn config_of(&self, provider: &dyn Profile) -> Option<ProviderConfig> {
         let place = self.places_of(&[provider.name().to_string()]).into_iter().next();
         place.and_then(|place| match place {
             Place::Asked(config) => Some(ProviderConfig { model: provider.model().to_string(), ..config }),

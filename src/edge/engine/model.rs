@@ -100,6 +100,17 @@ impl Model for TurnModel<'_> {
     }
 }
 
+/// Who would be asked first, and what.
+#[derive(Clone, Debug)]
+pub struct Foreseen {
+    /// Where it runs.
+    pub locality: Locality,
+    /// Its settings; `None` for what has none, as it is built in or plays a cassette.
+    pub provider: Option<ProviderConfig>,
+    /// What it would be sent.
+    pub prompt: Box<Prompt>,
+}
+
 /// What is known of a conversation and its providers before one of them is asked.
 pub(super) struct Known {
     /// The confirmed ones, as [`contact`] names them.
@@ -246,12 +257,45 @@ impl Meter for TurnModel<'_> {
 }
 
 impl TurnModel<'_> {
-    /// Returns the providers that may be asked now, and keeps for the trace why these.
-    async fn routed(&self) -> (Route, Cascade) {
+    /// Returns the providers that may be asked now, and why these.
+    async fn route(&self) -> (Route, Cascade) {
         let (set_off, text, models) = (self.set_off, self.typed.as_str(), self.models.as_ref());
         let asked = Asked { set_off, text, private: self.engine.ground(&self.session), models };
         let cascade = self.preset.clone().unwrap_or_else(|| self.engine.cascade.read().clone());
-        let (route, cascade) = self.engine.routed(&asked, cascade).await;
+        self.engine.routed(&asked, cascade).await
+    }
+
+    /// Finds out who would be asked first, and what, by all that is looked at before somebody is asked. Nobody is.
+    ///
+    /// # Errors
+    /// Why nobody would be.
+    pub(super) async fn foresee(
+        &self,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+    ) -> Result<Foreseen, String> {
+        let (_, cascade) = self.route().await;
+        let known = self.known(&cascade).await;
+        let judged = |locality: Locality| {
+            let prompt = prompt(locality);
+            let quoted = self.quoted(&prompt, locality).map_or(prompt.privacy, |note| note.privacy);
+            Prompt { privacy: prompt.privacy.max(quoted), ..prompt }
+        };
+        let permits =
+            |provider: &dyn Profile, prompt: &Prompt| self.permit(&known, provider, prompt, self.counted(prompt));
+        match cascade.first(&judged, &permits) {
+            Ok((provider, prompt)) => Ok(Foreseen {
+                locality: provider.locality(),
+                provider: self.engine.config_of(provider),
+                prompt: Box::new(prompt),
+            }),
+            Err(refused) if refused.is_empty() => Err("none is set up".to_string()),
+            Err(refused) => Err(refused.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+        }
+    }
+
+    /// Returns the providers that may be asked now, and keeps for the trace why these.
+    async fn routed(&self) -> (Route, Cascade) {
+        let (route, cascade) = self.route().await;
         let (words, mut routes) = (route.words(), self.routes.lock());
         if !routes.contains(&words) {
             self.engine.say(LogLevel::Info, &format!("asked of models: {words}"));
@@ -261,17 +305,22 @@ impl TurnModel<'_> {
         (route, cascade)
     }
 
-    /// Returns a prompt as private as what it quotes: of what is kept only a model that runs here may have it. Of what
-    /// only warns the note is returned: the user is told once it went elsewhere.
-    pub(super) fn unquoted(&self, prompt: Prompt, locality: Locality) -> (Prompt, Option<QuotedNote>) {
+    /// Returns the note more private than a prompt whose words stand in it.
+    fn quoted(&self, prompt: &Prompt, locality: Locality) -> Option<QuotedNote> {
         let quoted = match (locality, prompt.privacy) {
             // The built-in provider reads what was typed alone, and sends nothing.
             (Locality::Builtin, _) | (_, Privacy::Private) => None,
             (Locality::Local | Locality::Remote, Privacy::Open | Privacy::Warn | Privacy::Ask) => {
-                in_place(|| self.engine.quotation_of(&prompt))
+                in_place(|| self.engine.quotation_of(prompt))
             }
         };
-        let Some(note) = quoted.filter(|note| note.privacy > prompt.privacy) else { return (prompt, None) };
+        quoted.filter(|note| note.privacy > prompt.privacy)
+    }
+
+    /// Returns a prompt as private as what it quotes: of what is kept only a model that runs here may have it. Of what
+    /// only warns the note is returned: the user is told once it went elsewhere.
+    pub(super) fn unquoted(&self, prompt: Prompt, locality: Locality) -> (Prompt, Option<QuotedNote>) {
+        let Some(note) = self.quoted(&prompt, locality) else { return (prompt, None) };
         if note.privacy == Privacy::Warn {
             return (Prompt { privacy: note.privacy, ..prompt }, Some(note));
         }

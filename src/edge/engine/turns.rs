@@ -8,7 +8,7 @@ use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::money::Work;
 use crate::domain::outside::{Led, Outside};
-use crate::domain::port::{LogLevel, Message, Sink};
+use crate::domain::port::{LogLevel, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Said, Signal, Source};
 use crate::domain::skill::gate::ToolsGate;
@@ -16,12 +16,12 @@ use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{offered, on_error, triggered};
 use crate::domain::turn::consensus::{Mode, Round, Together};
 use crate::domain::turn::earlier::{Collapsed, Earlier, collapse};
-use crate::domain::turn::{Conversation, Desk, Ending, Start, TurnReport, run};
+use crate::domain::turn::{Conversation, Desk, Ending, Start, TurnReport, foreseen, run};
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::{Briefings, Told};
 pub use crate::edge::engine::decisions::Decided;
 use crate::edge::engine::ledger::Behalf;
-use crate::edge::engine::model::TurnModel;
+use crate::edge::engine::model::{Foreseen, TurnModel};
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
 use crate::edge::thread::{aside, in_place};
@@ -49,6 +49,14 @@ pub struct Ask {
     pub folder: Option<PathBuf>,
 }
 
+/// What a turn is laid out for.
+enum Purpose<'a> {
+    /// To be run; what a model says meanwhile goes there.
+    Run(Sink<'a>),
+    /// To say who would be asked first, and what.
+    Foresee(&'a mut Result<Foreseen, String>),
+}
+
 impl Engine {
     /// Runs one turn for the user's words. Dropping the future interrupts it; see [`Engine::interrupted`].
     pub async fn ask(self: &Arc<Self>, ask: Ask, turn: TurnId, sink: Sink<'_>) -> Finished {
@@ -71,6 +79,63 @@ impl Engine {
             }
         }
         let _alone = self.alone(&ask.origin.session).await;
+        *self.asked.lock() = Some((ask.origin.session.clone(), ask.text.clone()));
+        let origin = ask.origin.clone();
+        let (start, scope, earlier) = match self.opened(ask, &turn, began).await {
+            Ok(opened) => opened,
+            Err(why) => {
+                let mut report = TurnReport::of(Conversation::empty());
+                report.ending = Ending::Failed;
+                report.notice = Some(format!("Nothing was asked: {why}."));
+                return self.finish(turn, origin.session, began, asked, report, &Setting::default()).await;
+            }
+        };
+        self.keep_earlier(&origin.session, earlier);
+        self.doings.begin(&turn, &origin.session, Vec::new());
+        let (mut report, under) = self.run(start, None, together, &scope, sink).await;
+        if self.view().is_empty() {
+            report.notice.get_or_insert_with(|| self.nothing_read());
+        }
+        let engine = self.clone();
+        if let Some(gaps) = aside(move || engine.untold_gaps()).await {
+            report.notice = Some(report.notice.map_or(gaps.clone(), |notice| format!("{notice}\n{gaps}")));
+        }
+        let setting = Setting { project: Some(scope.project), under: Some(under) };
+        self.finish(turn, origin.session, began, asked, report, &setting).await
+    }
+
+    /// Finds out who would be asked a question first, and what: the turn is laid out as it would be, and nobody is asked.
+    /// An embedder elsewhere is not asked for the question's vector either: what is near in meaning may differ from that.
+    ///
+    /// # Errors
+    /// Why nobody would be asked.
+    pub async fn foresee(self: &Arc<Self>, mut ask: Ask) -> Result<Foreseen, String> {
+        let typed = Together::typed(&ask.text).transpose()?;
+        let typed = typed.map(|(together, question)| (together, question.to_string()));
+        let together = typed.as_ref().map(|(together, _)| *together);
+        ask.text = typed.map_or(ask.text, |(_, question)| question);
+        if ask.text.trim().starts_with('/') {
+            return Err("it is a command, which no model sees".to_string());
+        }
+        let (turn, began) = (self.new_turn(), self.clock.now());
+        let (start, scope, _) = self.opened(ask, &turn, began).await?;
+        let mut foreseen = Err("nothing would be asked".to_string());
+        self.laid_out(start, None, together, &scope, Purpose::Foresee(&mut foreseen)).await;
+        foreseen
+    }
+
+    /// Makes a signal of a question, and says what its turn may see and touch, and which turns before it are told by their
+    /// titles. Its conversation counts as private as what
+    /// stands in it from then on.
+    ///
+    /// # Errors
+    /// Why nothing can be asked.
+    async fn opened(
+        self: &Arc<Self>,
+        ask: Ask,
+        turn: &TurnId,
+        began: jiff::Timestamp,
+    ) -> Result<(Start, Scope, Vec<Earlier>), String> {
         // Without its store nobody knows what an earlier conversation drew on.
         let forgotten = self.store_trouble.is_some() && !ask.history.is_empty();
         let said = ask.history.iter().map(|said| said.privacy).max().unwrap_or(Privacy::Open);
@@ -80,13 +145,7 @@ impl Engine {
         };
         self.mark_private(&ask.origin.session, privacy);
         self.recall_shared(&ask.origin.session).await;
-        if let Err(why) = self.preset_of(&ask.origin.session).await {
-            let mut report = TurnReport::of(Conversation::empty());
-            report.ending = Ending::Failed;
-            report.notice = Some(format!("Nothing was asked: {why}."));
-            return self.finish(turn, ask.origin.session, began, asked, report, &Setting::default()).await;
-        }
-        *self.asked.lock() = Some((ask.origin.session.clone(), ask.text.clone()));
+        self.preset_of(&ask.origin.session).await?;
         let signal = Signal {
             origin: ask.origin.clone(),
             depth: Depth::outermost(),
@@ -101,26 +160,16 @@ impl Engine {
             (false, true) => Outside::of_sources(Led::unknown().sources),
             (false, false) => self.outside_of(&ask.origin.session).await,
         };
-        self.doings.begin(&turn, &ask.origin.session, Vec::new());
-        let history = self.fitting(&ask.origin.session, ask.history, &ask.text);
+        let Collapsed { messages, mut earlier, whole } = self.fitting(ask.history, &ask.text);
+        // While the answer is made, one that is whole may be named after all.
+        earlier.extend(whole);
         let (engine, origin, folder) = (self.clone(), ask.origin.clone(), ask.folder.clone());
         let scope = aside(move || {
             let scope = engine.scope(&origin.session, folder.as_deref(), origin.rights.see_private);
             let below = engine.focus().map(|id| id.to_string());
             engine.tightened(scope, below.as_deref())
         });
-        let scope = scope.await;
-        let start = Start::Words { signal, history, outside };
-        let (mut report, under) = self.run(start, None, together, &scope, sink).await;
-        if self.view().is_empty() {
-            report.notice.get_or_insert_with(|| self.nothing_read());
-        }
-        let engine = self.clone();
-        if let Some(gaps) = aside(move || engine.untold_gaps()).await {
-            report.notice = Some(report.notice.map_or(gaps.clone(), |notice| format!("{notice}\n{gaps}")));
-        }
-        let setting = Setting { project: Some(scope.project), under: Some(under) };
-        self.finish(turn, ask.origin.session, began, asked, report, &setting).await
+        Ok((Start::Words { signal, history: messages, outside }, scope.await, earlier))
     }
 
     /// Runs a turn: under what its conversation goes on under, or under the skill that its signal triggers, and asking
@@ -132,6 +181,18 @@ impl Engine {
         together: Option<Together>,
         scope: &Scope,
         sink: Sink<'_>,
+    ) -> (TurnReport, Under) {
+        self.laid_out(start, under, together, scope, Purpose::Run(sink)).await
+    }
+
+    /// Lays a turn out, for whatever it is to come to.
+    async fn laid_out(
+        self: &Arc<Self>,
+        start: Start,
+        under: Option<Under>,
+        together: Option<Together>,
+        scope: &Scope,
+        purpose: Purpose<'_>,
     ) -> (TurnReport, Under) {
         let origin = match &start {
             Start::Words { signal, .. } | Start::Decided { signal, .. } => &signal.origin,
@@ -195,7 +256,10 @@ impl Engine {
             Some(gate) => gates.and(Box::new(gate)),
             None => gates,
         };
-        self.embed_asked(&typed, &session).await;
+        match &purpose {
+            Purpose::Run(_) => self.embed_asked(&typed, &session).await,
+            Purpose::Foresee(_) => self.embed_here(&typed, &session).await,
+        }
         let told = Told {
             typed: typed.clone(),
             skill: skill.and_then(|skill| skill.prompt.clone()),
@@ -250,7 +314,14 @@ impl Engine {
                 elsewhere: &|| self.elsewhere(&model.session),
                 clock: &|| self.clock.now(),
             };
-            run(start, &desk, sink).await
+            match purpose {
+                Purpose::Run(sink) => run(start, &desk, sink).await,
+                Purpose::Foresee(found) => {
+                    let asked = in_place(|| foreseen(start, &desk));
+                    *found = model.foresee(&asked).await;
+                    TurnReport::of(Conversation::empty())
+                }
+            }
         };
         report.spent = *behalf.spent.lock();
         report.routes = std::mem::take(&mut *model.routes.lock());
@@ -323,20 +394,22 @@ impl Engine {
     }
 
     /// Returns a conversation as it stands in a prompt, with room left for memory and tools: its newest turns whole, the
-    /// others by their titles. Those can be reopened until the next question.
-    pub(super) fn fitting(&self, session: &SessionId, history: Vec<Said>, asked: &str) -> Vec<Message> {
+    /// others by their titles.
+    fn fitting(&self, history: Vec<Said>, asked: &str) -> Collapsed {
         let factor = self.greatest_factor();
         let reserved = self.memory_budget() + OVERHEAD + self.tokens.count(asked);
         let room = factor.ours(self.config.context_tokens).saturating_sub(reserved);
-        let Collapsed { messages, earlier, whole } = collapse(history, room, self.tokens.as_ref());
+        collapse(history, room, self.tokens.as_ref())
+    }
+
+    /// Keeps the turns of a conversation that are told by their titles, or may yet be, so that they can be reopened.
+    fn keep_earlier(&self, session: &SessionId, earlier: Vec<Earlier>) {
         let mut all = self.earlier.lock();
         all.retain(|(of, _)| of != session);
-        let named: Vec<Earlier> = earlier.into_iter().chain(whole).collect();
-        if !named.is_empty() {
+        if !earlier.is_empty() {
             all.truncate(CHATS - 1);
-            all.push_front((session.clone(), named));
+            all.push_front((session.clone(), earlier));
         }
-        messages
     }
 
     /// Returns a turn of a conversation that is over and was named to the model.

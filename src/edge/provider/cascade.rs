@@ -300,6 +300,29 @@ impl Cascade {
         self.ordered().first().map_or(Ok(()), |provider| may(prompt, *provider, permits))
     }
 
+    /// Returns the first provider that may be sent what it would be asked, or would have to be confirmed first, with that
+    /// prompt; nothing is sent or held for that.
+    ///
+    /// # Errors
+    /// Why each of them may not.
+    pub fn first(
+        &self,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+        permits: Permits<'_>,
+    ) -> Result<(&dyn Profile, Prompt), Vec<ProviderError>> {
+        let mut refused = self.left.clone();
+        for provider in self.ordered() {
+            let prompt = prompt(provider.locality());
+            match may(&prompt, provider, permits) {
+                Ok(()) | Err(Shut::Confirm) => return Ok((provider, prompt)),
+                Err(Shut::Skip(why)) => {
+                    refused.push(ProviderError::new(provider.name(), ProviderErrorKind::Refused, why));
+                }
+            }
+        }
+        Err(refused)
+    }
+
     /// Returns the providers as they were set up, to look at: asked they are by [`Cascade::complete`] alone.
     pub fn providers(&self) -> impl Iterator<Item = &dyn Profile> {
         self.providers.iter().map(|provider| -> &dyn Profile { &**provider })

@@ -325,10 +325,7 @@ async fn answer(
             let to = to.ok_or("a focus is moved by focus, unfocus, scope or set")?;
             Ok(Plist::new().text("text", engine.move_focus(origin, to).await?))
         }
-        Request::Context => {
-            let (explainer, origin, payload) = (engine.clone(), origin.clone(), payload.clone());
-            Ok(aside(move || told::context(&explainer, &origin, &payload)).await)
-        }
+        Request::Context => Ok(told::context(engine, origin, payload).await),
         Request::Inspect => told::inspect(engine, origin, payload).await,
         Request::ContextPin => told::pin(engine, origin, payload).await,
         Request::Models => Ok(models::standings(engine).await),

@@ -3,16 +3,18 @@
 use crate::domain::id::NodeId;
 use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
+use crate::domain::port::Locality;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
 use crate::edge::engine::Engine;
-use crate::edge::engine::explain::Pin;
+use crate::edge::engine::explain::{Explained, Pin};
 use crate::edge::engine::inspect::Proof;
 use crate::edge::engine::time::slice;
 use crate::edge::runtime::lanes::{asked, privacy_at};
 use crate::edge::runtime::past::page_of;
 use crate::edge::runtime::show;
+use crate::edge::thread::aside;
 use std::sync::Arc;
 
 /// Has a heading in every context, or in none; for this session, or kept on it.
@@ -43,11 +45,19 @@ pub(super) async fn inspect(engine: &Arc<Engine>, origin: &Origin, payload: &Sex
             }
             None => engine.inspect_last(origin).await?,
         };
-        *engine.inspected.lock() = Some((origin.session.clone(), inspected));
+        let name = engine.next_serial();
+        *engine.inspected.lock() = Some((origin.session.clone(), name, inspected));
+        return page_of_shown(engine, origin, Some(name), from);
     }
+    let name = payload.count_at("shown").and_then(|name| u64::try_from(name).ok());
+    page_of_shown(engine, origin, name, from)
+}
+
+/// Returns a page of the request that was shown under this name, and of no other.
+fn page_of_shown(engine: &Engine, origin: &Origin, name: Option<u64>, from: usize) -> Result<Plist, String> {
     let shown = engine.inspected.lock();
-    let (session, inspected) = shown.as_ref().ok_or("nothing was shown yet")?;
-    if *session != origin.session {
+    let (session, shown, inspected) = shown.as_ref().ok_or("nothing was shown yet")?;
+    if *session != origin.session || name != Some(*shown) {
         return Err("something else was shown meanwhile; ask again".to_string());
     }
     let proof = match inspected.proof {
@@ -58,6 +68,7 @@ pub(super) async fn inspect(engine: &Arc<Engine>, origin: &Origin, payload: &Sex
     };
     let (text, next) = slice(&inspected.text, from);
     Ok(page_of(text, next)
+        .int("shown", *shown as i64)
         .text("provider", inspected.provider.as_str())
         .text("url", inspected.url.as_str())
         .maybe("sent", inspected.sent.map(|at| at.to_string()))
@@ -70,23 +81,27 @@ pub(super) async fn inspect(engine: &Arc<Engine>, origin: &Origin, payload: &Sex
 const MOST_CONSIDERED: usize = 600;
 
 /// Explains what a model would be told now.
-pub(super) fn context(engine: &Engine, origin: &Origin, payload: &Sexp) -> Plist {
-    let asked = match payload.name_at("for") {
-        Some("elsewhere") => Privacy::ELSEWHERE,
-        Some("here") => Privacy::Private,
-        Some(_) | None => engine.seen_by_first(),
+pub(super) async fn context(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -> Plist {
+    let reader = match payload.name_at("for") {
+        Some("elsewhere") => Some(Locality::Remote),
+        Some("here") => Some(Locality::Local),
+        Some(_) | None => None,
     };
-    let may_see = if origin.rights.see_private { asked } else { asked.min(Privacy::Open) };
-    let explained = engine.explained_context(origin, payload.text_at("query"), may_see);
+    let explained = engine.explained_for(origin, payload.text_at("query"), reader).await;
+    let (engine, origin) = (engine.clone(), origin.clone());
+    aside(move || listed(&engine, &origin, &explained)).await
+}
+
+fn listed(engine: &Engine, origin: &Origin, explained: &Explained) -> Plist {
     let sections =
         explained.sections.iter().map(|(name, tokens)| Sexp::list([Sexp::text(*name), Sexp::int(*tokens as i64)]));
     let left = explained.nodes.len().saturating_sub(MOST_CONSIDERED);
     Plist::new()
         .text("query", engine.mask(&explained.query))
         .maybe("focus", explained.focus.as_ref().map(|id| id.as_str()))
-        .keyword("for", if may_see < Privacy::Private { "elsewhere" } else { "here" })
+        .keyword("for", if explained.may_see < Privacy::Private { "elsewhere" } else { "here" })
         .int("budget", explained.budget as i64)
         .list("sections", sections)
-        .list("nodes", show::considered(&explained, engine, origin.rights.see_private, MOST_CONSIDERED))
+        .list("nodes", show::considered(explained, engine, origin.rights.see_private, MOST_CONSIDERED))
         .int("more", left as i64)
 }

@@ -44,6 +44,13 @@ impl Engine {
         self.embed_question(text, privacy).await;
     }
 
+    /// Does the same where nothing may leave this machine for it.
+    pub(in crate::edge::engine) async fn embed_here(self: &Arc<Self>, text: &str, session: &SessionId) {
+        if self.embedder().is_some_and(|embedder| embedder.locality() != Locality::Remote) {
+            self.embed_asked(text, session).await;
+        }
+    }
+
     async fn embed_question(self: &Arc<Self>, text: &str, privacy: Privacy) {
         let Some(embedder) = self.embedder() else { return };
         let engine = self.clone();
