@@ -287,7 +287,13 @@ No file is looked at: of hundreds of headings each would be, otherwise."
       (passepartout-request
        :context nil
        (lambda (payload)
-         (passepartout-context--mark (plist-get payload :nodes)))))))
+         (let ((why (plist-get payload :error)))
+           (if (not why)
+               (passepartout-context--mark (plist-get payload :nodes))
+             ;; What is not known is not marked.
+             (passepartout-context--unmark)
+             (message "Passepartout: %s"
+                      (passepartout-view-line why 500)))))))))
 
 ;;;###autoload
 (define-minor-mode passepartout-context-marks-mode

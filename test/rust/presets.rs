@@ -211,3 +211,16 @@ fn the_command_line_asks_with_a_preset() {
     let asked = run(&home, &["ask", "--preset", "quiet", "tiles?"]);
     assert!(asked.out.contains("blue"), "{} {}", asked.out, asked.err);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cap_of_a_preset_is_shown_with_its_name() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set(&home, "presets.org", "* cheap\n:PROPERTIES:\n:USD: 0.50\n:END:\n");
+    let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
+    home.ask(&engine, "/preset cheap").await;
+    let by = passepartout::domain::money::totals::Grouping::Day;
+    let shown = engine.overview(by, None, Some(&origin().session.0), true).await.expect("it is shown");
+    let caps = shown.caps.join("\n");
+    assert!(caps.contains("of $0.50 used; the preset cheap says so, and its USD raises it"), "{caps}");
+    engine.close().await;
+}

@@ -53,8 +53,8 @@ impl fmt::Display for Price {
 struct Row {
     provider: String,
     model: String,
-    from: Date,
-    price: Price,
+    from: Option<Date>,
+    price: Option<Price>,
 }
 
 /// Prices, as a table has them.
@@ -78,7 +78,10 @@ impl Prices {
             }
             match row(&cells) {
                 Ok(row) => rows.push(row),
-                Err(why) => wrong.push(format!("line {}: {why}", number + 1)),
+                Err(why) => {
+                    wrong.push(format!("line {}: {why}", number + 1));
+                    rows.extend(unreadable(&cells));
+                }
             }
         }
         (Prices(rows), wrong)
@@ -86,18 +89,21 @@ impl Prices {
 
     /// Returns these prices, and others where these have none.
     pub fn price<'a>(tables: impl IntoIterator<Item = &'a Prices>, asked: &Asked<'_>) -> Option<(Price, Date)> {
-        tables.into_iter().find_map(|table| table.find(asked))
+        tables.into_iter().find_map(|table| table.find(asked)).flatten()
     }
 
-    fn find(&self, asked: &Asked<'_>) -> Option<(Price, Date)> {
+    /// Returns the row that counts: what it says, or `None` where that cannot be read, as then nobody knows the price.
+    fn find(&self, asked: &Asked<'_>) -> Option<Option<(Price, Date)>> {
         let fits = |row: &&Row| {
             let provider = row.provider == "*" || row.provider.eq_ignore_ascii_case(asked.provider);
-            provider && row.from <= asked.day && fits_model(&row.model, asked.model)
+            provider && row.from.is_none_or(|from| from <= asked.day) && fits_model(&row.model, asked.model)
         };
         // The more is said of whom it is about, the more it counts; then the newest.
-        let rank = |row: &Row| (row.provider != "*", !row.model.ends_with('*'), row.model.len(), row.from);
+        let rank = |row: &Row| {
+            (row.provider != "*", !row.model.ends_with('*'), row.model.len(), row.from.unwrap_or(Date::MAX))
+        };
         let found = self.0.iter().filter(fits).max_by_key(|row| rank(row))?;
-        Some((found.price, found.from))
+        Some(found.price.zip(found.from))
     }
 }
 
@@ -126,14 +132,24 @@ fn row(cells: &[&str]) -> Result<Row, String> {
     if provider.is_empty() || model.is_empty() {
         return Err("a price names its provider and its model; * stands for any".to_string());
     }
-    let from = from.trim_matches(['[', ']', '<', '>']);
-    let day = from.split(' ').next().unwrap_or_default().parse::<Date>();
-    let from = day.map_err(|_| format!("“{from}” is no day such as 2026-01-31"))?;
+    let named = from.trim_matches(['[', ']', '<', '>']);
+    let from = day_of(from).ok_or(format!("“{named}” is no day such as 2026-01-31"))?;
     let dollars = |text: &str| Micros::parse(text).ok_or(format!("“{text}” is no amount such as 2.50"));
     let input = dollars(input)?;
     let cached = if cached.is_empty() { input } else { dollars(cached)? };
     let price = Price { input, cached, output: dollars(output)? };
-    Ok(Row { provider: provider.to_string(), model: model.to_string(), from, price })
+    Ok(Row { provider: provider.to_string(), model: model.to_string(), from: Some(from), price: Some(price) })
+}
+
+/// Returns what a row that cannot be read is about: of that the price is unknown, and not what an older row says.
+fn unreadable(cells: &[&str]) -> Option<Row> {
+    let (provider, model) = (cells.first()?.to_string(), cells.get(1)?.to_string());
+    let from = cells.get(2).and_then(|from| day_of(from));
+    (!provider.is_empty() && !model.is_empty()).then_some(Row { provider, model, from, price: None })
+}
+
+fn day_of(cell: &str) -> Option<Date> {
+    cell.trim_matches(['[', ']', '<', '>']).split(' ').next().unwrap_or_default().parse().ok()
 }
 
 #[cfg(test)]
@@ -187,8 +203,13 @@ mod tests {
             ("| one | m | 2026-01-01 | 3 | 3 | |", "line 1: “” is no amount such as 2.50"),
             ("| | m | 2026-01-01 | 3 | 3 | 1 |", "line 1: a price names its provider and its model; * stands for any"),
         ] {
-            let (prices, wrong) = Prices::read(row);
-            assert_eq!((prices, wrong), (Prices::default(), vec![why.to_string()]), "{row}");
+            // It stands behind one that would do.
+            let (prices, wrong) = Prices::read(&format!("{row}\n| one | m | 2025-01-01 | 1 | 1 | 1 |"));
+            assert_eq!(wrong, [why], "{row}");
+            let found = Prices::price([&prices], &Asked { provider: "one", model: "m", day: date(2026, 3, 1) });
+            assert_eq!(found.is_none(), !row.starts_with("| | m"), "{row}: nobody knows what it costs now");
+            let other = Prices::price([&prices], &Asked { provider: "one", model: "n", day: date(2026, 3, 1) });
+            assert_eq!(other, None);
         }
     }
 

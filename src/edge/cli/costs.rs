@@ -39,9 +39,10 @@ fn print(overview: &Overview, out: &mut dyn Write) -> std::io::Result<()> {
     let mut line = |label: &str, Sum { calls, usage, .. }: &Sum, words: String| {
         writeln!(
             out,
-            "{:<40} {calls:>6} calls {:>10} in {:>9} out  {words}",
+            "{:<40} {calls:>6} calls {:>10} in ({:>9} cached) {:>9} out  {words}",
             readable(label),
             usage.input,
+            usage.cached,
             usage.output
         )
     };

@@ -55,12 +55,19 @@ pub(super) async fn gather(engine: &Engine, origin: &Origin, provider: Option<&s
         Some(name) => {
             lists.into_iter().collect::<Result<_, _>>().map_err(|why| format!("{}: {why}", readable(name)))?
         }
-        None => lists.into_iter().flatten().collect(),
+        // What goes wrong is told in the place of a list.
+        None => {
+            lists.into_iter().zip(&names).map(|(list, name)| list.unwrap_or_else(|why| untold(name, why))).collect()
+        }
     };
     // Behind the lists, as they say what the models of the cascade read.
     let mut standings = engine.standings().await;
     standings.retain(|known| provider.is_none_or(|name| known.stand.name == name));
     Ok(Gathered { standings, lists, order: engine.order() })
+}
+
+fn untold(name: &str, why: String) -> Listing {
+    Listing { provider: name.to_string(), at: None, models: Err(why) }
 }
 
 impl Gathered {

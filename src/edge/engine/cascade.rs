@@ -208,8 +208,14 @@ impl Engine {
     pub(super) async fn load_cascade(&self) {
         let kept = match self.archive.latest(kind::CASCADE, KEY.to_string()).await {
             Ok(record) => record.and_then(|record| {
-                let entries: Vec<String> = serde_json::from_value(record.body.get("providers")?.clone()).ok()?;
-                Chosen::read(&entries).ok()
+                // One that was withdrawn names none.
+                let kept = serde_json::from_value::<Vec<String>>(record.body.get("providers")?.clone());
+                let read = kept.map_err(|why| why.to_string()).and_then(|entries| Chosen::read(&entries));
+                read.inspect_err(|why| {
+                    let told = format!("the order of providers that you kept is left out, as it cannot be read: {why}");
+                    self.say(LogLevel::Warning, &told);
+                })
+                .ok()
             }),
             Err(why) => {
                 self.say(LogLevel::Warning, &format!("the order of providers that you kept cannot be read: {why}"));

@@ -1,11 +1,12 @@
 //! The ledger put together for people and programs: rows by a grouping, their sum, and how much of each cap is used.
 
-use crate::domain::id::NodeId;
+use crate::domain::id::{NodeId, SessionId};
 use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
 use crate::domain::money::caps::{BACKGROUND, Cap, DAY, Holding, SESSION, UNPRICED};
 use crate::domain::money::totals::{Grouping, Sum};
 use crate::domain::money::{Call, Cost, Micros, Work};
+use crate::domain::preset::Preset;
 use crate::edge::clock::local;
 use crate::edge::engine::Engine;
 use crate::edge::engine::ledger::record;
@@ -124,7 +125,11 @@ impl Engine {
             Row { heading, label, sum }
         };
         let rows = groups.into_iter().take(MOST_ROWS).map(row).collect();
-        let caps = self.cap_lines(session, today);
+        let preset = match session {
+            Some(session) => self.preset_or_shut(&SessionId(session.to_string())).await,
+            None => None,
+        };
+        let caps = self.cap_lines(session, today, preset.as_ref());
         Ok(Overview { by, since, rows, more, all, caps, notes: self.ledger_notes(&all, unreadable) })
     }
 
@@ -143,7 +148,7 @@ impl Engine {
         }
     }
 
-    fn cap_lines(&self, session: Option<&str>, today: Today) -> Vec<String> {
+    fn cap_lines(&self, session: Option<&str>, today: Today, preset: Option<&Preset>) -> Vec<String> {
         let (caps, day) = (&self.config.caps, local(self.clock.now()).date());
         let accounts = self.ledger.accounts.lock();
         let held = accounts.as_ref().map_or_else(|_| Holding::default(), |accounts| accounts.holding(session, day));
@@ -155,7 +160,16 @@ impl Engine {
             cap.map(|cap| line(&used, &cap.to_string(), named))
         };
         // Without a conversation there is nothing of it to be counted.
+        let tighter = preset.and_then(|preset| Some((preset, preset.dollars?)));
+        let tighter = tighter.filter(|(_, cap)| caps.session.is_none_or(|own| *cap < own));
         let of_session = match session {
+            Some(_) if let Some((preset, cap)) = tighter => {
+                let line = dollars(Some(cap), today.session, held.session, SESSION);
+                line.map(|line| {
+                    let (said, _) = line.split_once(';').unwrap_or((&line, ""));
+                    format!("{said}; the preset {} says so, and its USD raises it", exact(&preset.name))
+                })
+            }
             Some(_) => dollars(caps.session, today.session, held.session, SESSION),
             None => caps.session.map(|cap| format!("a conversation may cost {cap}; {}", raise(SESSION))),
         };
