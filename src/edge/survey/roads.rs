@@ -21,7 +21,7 @@ const MAX_PARTS: usize = 4_096;
 /// From how many parts on one question about the whole path is cheaper than one about each.
 const WORTH_IT: usize = 3;
 /// The most entries of a folder that are listed.
-const MAX_ENTRIES: usize = 4_096;
+pub const MAX_ENTRIES: usize = 4_096;
 
 /// What stands at a place.
 #[derive(Clone)]

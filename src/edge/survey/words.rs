@@ -6,7 +6,7 @@ mod settings;
 pub(super) use folders::Folders;
 
 use super::path::{expand_home, lexical};
-use super::roads::{Entry, Roads};
+use super::roads::{Entry, MAX_ENTRIES, Roads};
 use crate::domain::gate::facts::{CommandFact, ScriptFact, Word};
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::scope::Scope;
@@ -40,10 +40,10 @@ pub fn resolve_words(roads: &Roads, script: &mut ScriptFact, scope: &Scope, look
     if dashed {
         script
             .unknown
-            .push("A pattern matches a file whose name begins with a dash, which would be an option.".to_string());
+            .push("A pattern may match a file whose name begins with a dash, which would be an option.".to_string());
     }
-    script.unknown.extend(settings::carried_out(script, &folders.all, scope));
-    if late {
+    script.unknown.extend(settings::carried_out(roads, script, &folders.all, scope, lookups));
+    if late || *lookups > MAX_LOOKUPS {
         script.unknown.push("The command names more files than are looked up.".to_string());
     }
 }
@@ -113,16 +113,18 @@ fn candidates_of<'a>(value: &'a str, candidates: &mut Vec<&'a str>) {
     }
 }
 
-/// Returns whether a pattern that begins with a sign matches a name that begins with a dash.
+/// Returns whether a pattern matches a name that begins with a dash. Of a folder with more names than are listed that is
+/// not known.
 fn matches_option(roads: &Roads, word: &Word, folders: &[PathBuf]) -> bool {
-    let Some(value) = word.value.as_deref().filter(|value| value.starts_with(['*', '?', '['])) else { return false };
+    let Some(value) = word.value.as_deref().filter(|value| place::may_match_option(value)) else { return false };
     let first = value.split('/').next().unwrap_or(value);
     folders.iter().any(|folder| {
         let names = roads.names(folder);
-        names.iter().any(|Entry { name, .. }| {
-            let name = name.to_string_lossy();
-            name.starts_with('-') && place::may_match(first, &name)
-        })
+        names.len() >= MAX_ENTRIES
+            || names.iter().any(|Entry { name, .. }| {
+                let name = name.to_string_lossy();
+                name.starts_with('-') && (first.contains('(') || place::may_match(first, &name))
+            })
     })
 }
 

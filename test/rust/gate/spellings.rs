@@ -131,7 +131,41 @@ fn what_a_program_is_handed_is_no_question_for_its_version() {
         "ls | (tclsh --help)",
         "tclsh --version <<< 'exec make'",
     ]);
-    passes(&["tclsh --version", "git --version && tclsh --help", "node -v | head -1", "/usr/bin/git --version"]);
+    stops(&["cat x | psql --version", "psql --help < x"]);
+    passes(&["psql --version", "git --version && psql --help", "node -v | head -1", "/usr/bin/git --version"]);
+}
+
+#[test]
+fn a_version_is_told_unasked_by_programs_alone_that_do_not_look_around_first() {
+    stops(&[
+        "flask --version",
+        "flask --help",
+        "locust --version",
+        "cucumber --version",
+        "scons --version",
+        "ansible-galaxy --version",
+        "ansible-lint --help",
+        "tclsh --version",
+        "own-tool --version",
+        "own-tool --version --verbose",
+        "/usr/bin/own-tool --help",
+    ]);
+    passes(&[
+        "rm --version",
+        "tee --help",
+        "gcc --version",
+        "g++ --version",
+        "python3.11 --version",
+        "make --version",
+        "cmake --version --verbose",
+        "ssh --help",
+        "bash --version",
+        "vim --version",
+        "mysql --help",
+        "jq --version",
+        "kubectl --version",
+        "systemctl --version",
+    ]);
 }
 
 #[test]
@@ -176,14 +210,14 @@ fn what_is_found_or_handed_on_is_no_option() {
         "echo -i | { x=$(xargs sed -n 1p README.md); }",
         "echo -i | echo $(echo $(xargs sed -n 1p README.md))",
         "echo -i | cat <(xargs sed -n 1p README.md)",
-        "cat x | echo $(tclsh --version)",
+        "cat x | echo $(psql --version)",
     ]);
     passes(&[
         "find . -name '*.rs' -print0 | xargs -0 sed -n 1p",
         "find . -name '*.rs' -exec sed -n 1p {} ';'",
         "find . -name '*.rs' -exec awk 'NR == 1 {print}' {} ';'",
         "find . -name '*.rs' | xargs -I{} head -1 {}",
-        "echo $(tclsh --version)",
+        "echo $(psql --version)",
         "ls | xargs rg TODO --",
         "find . -name '*.rs' | xargs rg TODO --",
         "find . -name '*.rs' -exec sed -n 1p {} +",
@@ -262,6 +296,9 @@ fn small_programs_hide_nothing_behind_lines_labels_or_brackets() {
         "sed -e 'a x\\\\' -e 'w copy' README.md",
         "awk 'BEGIN {print \"a\",\n\"b\" > \"copy\"}'",
         "awk 'BEGIN {print \"a\" ||\n\"b\" > \"copy\"}'",
+        "gawk 'BEGIN{print 1 ?\n\"a\" : \"b\" > \"copy\"}'",
+        "gawk 'BEGIN{print 1 ? \"a\" :\n\"b\" > \"copy\"}'",
+        "gawk 'BEGIN{print 1 ? # why\n\"a\" : \"b\" > \"copy\"}'",
         "awk '/[]/\"]|h/ {system(\"id\")} /\"/' README.md",
         "gawk 'BEGIN {x = 1; y = x++ / system(\"id\") / 1}'",
         "awk '{if (x) /\"/; print > \"copy\"; z = /\"/}' README.md",
@@ -301,6 +338,59 @@ fn a_pattern_is_all_that_it_matches() {
     std::fs::write(format!("{}/-oout", world.scope.project), "").unwrap();
     check(&world, "shell", "command", "ask", &["sort ?oout", "grep -c x *out", "wc -l [-x]oout"]);
     check(&world, "shell", "command", "pass", &["sort ./*out", "wc -l *.md"]);
+    // A dash may be what a pattern begins with, and a name be the whole of an option.
+    let world = World::new();
+    for name in ["-v", "a[b]", "--output=.envrc"] {
+        std::fs::write(format!("{}/{name}", world.scope.project), "").unwrap();
+    }
+    let cases = [
+        "b='x[$(touch pwned)]'; test -? 'a[b]'",
+        "b='x[$(touch pwned)]'; [ -? 'a[b]' ]",
+        "b='x[$(touch pwned)]'; [ -[a-z] a?b? ]",
+        "b='x[$(touch pwned)]'; [ * ]",
+        "b='x[$(touch pwned)]'; test *",
+        "p='-?'; test $p 'a[b]'",
+        "p='-?'; [ $p 'a[b]' ]",
+        "wc -l @(-v)",
+        "wc -l -?",
+        "git diff --o*",
+        "git log --out*",
+        "git show -*",
+        "ls --out*",
+    ];
+    check(&world, "shell", "command", "ask", &cases);
+    // Whatever the folder holds by then.
+    stops(&[
+        "git diff --o*",
+        "git log -*",
+        "git reflog *",
+        "git symbolic-ref HE*",
+        "[ * ]",
+        "[ -? 'a[b]' ]",
+        "test ?? 'a[b]'",
+        "[ \"$(cat list)\" 'a[b]' ]",
+        "set -- -v 'a[b]'; [ \"$@\" ]",
+        "test \"${x[@]}\"",
+        "test \"!\"$y\"\"",
+        "for f in *; do test \"$f\" 'a[b]'; done",
+        "for f in *; do [ \"$f\" 'a[b]' ]; done",
+        "test \"$(cat list)\" 'a[b]'",
+    ]);
+    passes(&[
+        "[ -f *.md ]",
+        "[ -e src/*.rs ] && echo y",
+        "[ $? -eq 0 ] && echo y",
+        "[ ! -d build ] || [ -z \"$x\" -a -f README.md ]",
+        "[ \"$(ls *.rs | wc -l)\" -gt 3 ] && echo y",
+        "[ \"$1\" = '*' ] && echo y",
+        "test -f *.md",
+        "for f in *; do test -f \"$f\" && echo \"$f\"; done",
+        "for f in *; do [ -f \"$f\" ] && echo \"$f\"; done",
+        "git diff -- *.rs",
+        "git log --author=ada -- src/*",
+        "git branch --list feature/*",
+        "grep -rn --include=*.rs fn src",
+    ]);
 }
 
 #[test]
@@ -398,6 +488,9 @@ fn where_a_script_went_decides_what_it_reads() {
     ]);
 }
 
+/// What cargo shows and leaves all as it is.
+const CARGO: &[&str] = &["cargo tree --locked", "cargo metadata --no-deps", "timeout 9 cargo tree --frozen"];
+
 /// Ways to a folder before git looks for a repository.
 const SUB: &[&str] = &[
     "git -C sub status",
@@ -436,6 +529,91 @@ fn where_a_program_goes_is_known_beforehand_or_asks() {
     ]);
     let many: String = (0..40).map(|n| format!("cd d{n}; ")).collect();
     stops(&[&format!("{many} git status")]);
+}
+
+#[test]
+fn what_brings_files_up_to_date_before_it_shows_anything_asks() {
+    let world = World::new();
+    let project = std::path::Path::new(&world.scope.project);
+    let writes = [
+        "cargo metadata",
+        "cargo tree",
+        "cargo tree -d",
+        "cd src && cargo tree",
+        "timeout 9 cargo tree --depth 1",
+        "jj log -n 5",
+        "jj st",
+        "cd src; jj diff --stat",
+    ];
+    check(&world, "shell", "command", "pass", &writes);
+    check(&world, "shell", "command", "ask", &["cargo metadata --manifest-path x/Cargo.toml"]);
+    std::fs::create_dir(project.join(".jj")).unwrap();
+    std::fs::write(project.join("Cargo.toml"), "[package]\n").unwrap();
+    check(&world, "shell", "command", "ask", &writes);
+    check(&world, "shell", "command", "ask", &["cargo tree --no-deps", "cargo tree -- --locked"]);
+    let reads = [
+        "cargo tree --locked",
+        "cargo tree -d --frozen",
+        "cargo metadata --no-deps --format-version 1",
+        "cargo metadata --locked",
+        "jj log -n 5 --ignore-working-copy",
+        "jj --ignore-working-copy st",
+        "jj version",
+    ];
+    check(&world, "shell", "command", "pass", &reads);
+}
+
+#[test]
+fn what_jq_is_given_is_read_in_its_order() {
+    stops(&[
+        "jq -rn --rawfile x \"$(echo /etc/hosts)\" '$x'",
+        "jq -n --slurpfile x \"$(cat list)\" '$x'",
+        "jq -n --rawfile \"$(cat list)\" README.md '$x'",
+        "jq -rn --indent --arg -n 'import \"a\" as $d {\"search\":\"/home/u\"}; $d'",
+        "jq --indent -n . a.json",
+        "jq --indent . a.json",
+        "jq -n --arg x $(cat list) '$x'",
+        "jq -n --arg x * '$x'",
+        "jq -n --rawfile x *.json '$x'",
+        "jq -n --arg x",
+        "jq --arg x \"\"$(cat list)\"\" . a.json",
+        "jq -rn --rawfile x ~/documents/letter.txt '$x'",
+        "jq --arg . ~/documents/letter.txt . ~/documents/letter.txt",
+    ]);
+    passes(&[
+        "jq --indent 2 . a.json",
+        "jq -n --arg name value --argjson n 3 '{$name, $n}'",
+        "jq -n --arg name \"$x\" '{$name}'",
+        "jq --arg now \"$(date +%s)\" '.at < $now' a.json",
+        "jq -n --slurpfile x a.json '$x'",
+        "jq --arg a b '. + $ARGS.named' *.json",
+    ]);
+}
+
+#[test]
+fn what_is_unpacked_or_compared_below_homes_asks() {
+    stops(&[
+        "zcat -rf /",
+        "gzcat -rf /",
+        "zcat --recursive .",
+        "git diff --no-index e /",
+        "git diff e /",
+        "git -C / grep --no-index dear",
+        "difft e /",
+        "printf 'x\\n' | xzcat -f --files",
+        "xzcat --files=list",
+        "xzcat --files0=list",
+    ]);
+    passes(&[
+        "zcat a.gz | head -3",
+        "zcat -fq a.gz",
+        "xzcat -k a.xz",
+        "bzcat a.bz2 b.bz2",
+        "gzcat -v a.gz",
+        "git diff --no-index a b",
+        "git -C src grep dear",
+        "difft a b",
+    ]);
 }
 
 #[test]
@@ -507,7 +685,7 @@ fn what_others_may_not_read_is_shown_by_no_command_unasked() {
 #[test]
 fn settings_of_a_project_are_what_a_program_carries_out() {
     let cases: &[(&str, &str, &[&str])] = &[
-        (".cargo/config.toml", "[build]\nrustc = \"./x\"\n", &["cargo tree", "cargo metadata", "timeout 9 cargo tree"]),
+        (".cargo/config.toml", "[build]\nrustc = \"./x\"\n", CARGO),
         ("rust-toolchain.toml", "[toolchain]\npath = \"./x\"\n", &["cargo --version", "rustc -vV"]),
         (".yarnrc", "yarn-path \"./x.js\"\n", &["yarn --version", "yarn -v"]),
         (".yarnrc.yml", "yarnPath: ./x.cjs\n", &["yarn --version"]),
@@ -516,7 +694,14 @@ fn settings_of_a_project_are_what_a_program_carries_out() {
         ("conftest.py", "", &["pytest --help", "pytest --version"]),
         ("testing/conftest.py", "", &["pytest --version"]),
         (".hg/hgrc", "[extensions]\nx = ./x.py\n", &["hg status", "hg --version"]),
-        (".jj/repo/config.toml", "[ui]\npager = \"./x\"\n", &["jj log"]),
+        (".jj/repo/config.toml", "[ui]\npager = \"./x\"\n", &["jj log --ignore-working-copy"]),
+        (".jj/repo", "../elsewhere", &["jj --ignore-working-copy log", "jj --version"]),
+        ("toxfile.py", "", &["tox --version"]),
+        ("☣.py", "", &["tox --help"]),
+        ("pylintrc.toml", "[tool.pylint.main]\ninit-hook = \"x\"\n", &["pylint --version"]),
+        (".pylintrc.toml", "[main]\nload-plugins = [\"x\"]\n", &["pylint --help"]),
+        (".ledgerrc", "--script ./x\n", &["ledger bal", "ledger --version"]),
+        ("hledger.conf", "--pager=./x\n", &["hledger bal", "cd src && hledger --version"]),
         (".venv/bin/python", "#!/bin/sh\n", &["poetry env info", "poetry show"]),
         (".poetry/plugins/x.py", "", &["poetry --version"]),
         ("node_modules/jest/package.json", "{}", &["jest --version"]),
@@ -529,7 +714,7 @@ fn settings_of_a_project_are_what_a_program_carries_out() {
         (
             ".cargo/config.toml",
             "[build]\nrustc-wrapper = \"./x\"\n",
-            &["timeout -k 5 -s 9 50 nice -n 5 stdbuf -o L cargo tree"],
+            &["timeout -k 5 -s 9 50 nice -n 5 stdbuf -o L cargo tree --locked"],
         ),
         ("sub/config", "[core]\nfsmonitor = ./x\n", SUB),
         ("src/deep/config", "[core]\nfsmonitor = ./x\n", DEEP),

@@ -58,6 +58,19 @@ pub fn may_match(pattern: &str, text: &str) -> bool {
     matches(&wide, text)
 }
 
+/// Returns whether a pattern of a shell may match a name that begins with a dash: by a dash, by a sign that stands for
+/// any letter, or by one that begins a group (`@(…)`).
+pub fn may_match_option(pattern: &str) -> bool {
+    let group = || pattern.get(1..).is_some_and(|rest| rest.starts_with('('));
+    pattern.starts_with(['-', '*', '?', '[']) || pattern.starts_with(['@', '+', '!']) && group()
+}
+
+/// Returns whether a pattern of a shell may match one of the tests that work out the name of a variable, which can run
+/// commands.
+pub fn may_match_variable_test(pattern: &str) -> bool {
+    may_match_option(pattern) && (pattern.contains('(') || ["-v", "-R"].iter().any(|test| may_match(pattern, test)))
+}
+
 /// Returns what stands behind a set that was opened before `inner`; `None` when nothing closes it.
 fn behind_set(inner: &str) -> Option<&str> {
     let mut left = inner.strip_prefix(['!', '^']).unwrap_or(inner);

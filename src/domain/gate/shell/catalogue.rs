@@ -1,8 +1,10 @@
 //! The catalogue of programs that are known to read only, and the options with which they do.
 //!
-//! `Any` is for programs none of whose options writes, runs or connects in the implementations of
-//! GNU, BusyBox and the BSDs. Of all others the harmless options are listed, by what the programs themselves read:
-//! what is not in the table asks, and no option is told from another by exclusion.
+//! `Any` is for programs none of whose options writes, runs or connects in the implementations of GNU, BusyBox and the
+//! BSDs, or shows what stands in files that a list names: what the operands say is all that they show. (Lists of
+//! checksums name files, of which is shown whether they fit.) Those that walk folders are known to `walks_folders`. Of
+//! all others the harmless options are listed, by what the programs themselves read: what is not in the table asks, and
+//! no option is told from another by exclusion.
 
 use super::options::Options;
 use super::{checks, git, layouts, readers, scripts, viewers};
@@ -286,10 +288,6 @@ pub(super) const PROGRAMS: &[Program] = &[
             "sha512sum",
             "b2sum",
             "md5",
-            "zcat",
-            "bzcat",
-            "xzcat",
-            "gzcat",
             "cmp",
             "diff",
             "colordiff",
@@ -308,7 +306,8 @@ pub(super) const PROGRAMS: &[Program] = &[
         operands: Operands::Read,
     },
     Program {
-        names: &["zstdcat", "lzcat"],
+        // Of others they read names from a list, or all that lies below a folder.
+        names: &["zcat", "gzcat", "bzcat", "xzcat", "zstdcat", "lzcat"],
         flags: Flags::Takes(Options {
             short: "dcfkqv",
             valued: "",
@@ -377,11 +376,6 @@ pub(super) const PROGRAMS: &[Program] = &[
             2,
         ),
         operands: Operands::Read,
-    },
-    Program {
-        names: &["col", "colrm", "ul"],
-        flags: Flags::Only(Options { short: "bfhxp", valued: "l", long: &[], long_valued: &[] }, 2),
-        operands: Operands::Text,
     },
     Program {
         names: &[
@@ -1154,7 +1148,6 @@ pub(super) const PROGRAMS: &[Program] = &[
                 "no-addresses",
                 "prefix-addresses",
                 "disassemble-zeroes",
-                "reloc",
                 "inlines",
                 "source-comment",
                 "dwarf",

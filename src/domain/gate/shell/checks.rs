@@ -3,6 +3,7 @@
 use super::options::{Options, operands};
 use super::{clip, value};
 use crate::domain::gate::facts::Word;
+use crate::domain::gate::place;
 
 /// Returns what speaks against a `find`, the programs that it starts left out.
 pub(super) fn find_without_exec(args: &[Word]) -> Option<String> {
@@ -188,9 +189,15 @@ pub(super) fn test(args: &[Word], appended: bool) -> Option<String> {
     if appended {
         return Some("What is tested is known only at run time.".to_string());
     }
-    let open = |word: &Word| word.value.is_none() || !word.from.is_empty();
-    let bare = |word: &Word| open(word) && !word.raw.starts_with('"');
-    let beside = args.windows(2).any(|pair| pair.iter().all(open));
+    let matched = |word: &Word| word.glob && value(Some(word)).is_some_and(place::may_match_variable_test);
+    let open = |word: &Word| word.value.is_none() || !word.from.is_empty() || matched(word);
+    let bare = |word: &Word| open(word) && !is_one_string(word);
+    // Behind a word that turns out to be such a test stands the name.
+    let named = |word: &Word| value(Some(word)).is_some_and(|text| text.contains('['));
+    let beside = args.windows(2).any(|pair| match pair {
+        [first, second] => open(first) && (open(second) || named(second)),
+        _ => false,
+    });
     if beside || args.iter().any(bare) {
         return Some("What is tested is known only at run time, and could be a test that runs commands.".to_string());
     }
@@ -267,23 +274,13 @@ const JQ: Options = Options {
         "help",
         "version",
     ],
-    long_valued: &["indent"],
+    long_valued: &[],
 };
 
+/// Its options are read in their order: behind some stand words that look like others.
 pub(super) fn jq(args: &[Word], appended: bool) -> Option<String> {
-    let mut kept: Vec<Word> = Vec::new();
-    let mut at = 0;
-    while let Some(word) = args.get(at) {
-        match value(Some(word)) {
-            // Two words follow: a name, and a value or a file, which is judged with all other words.
-            Some("--arg" | "--argjson" | "--slurpfile" | "--rawfile") => at += 3,
-            _ => {
-                kept.push(word.clone());
-                at += 1;
-            }
-        }
-    }
     let odd = "“jq” is used in a way that is not known to read only.";
+    let Some(kept) = jq_words(args) else { return Some(odd.to_string()) };
     let Some(found) = operands(&JQ, &kept).filter(|_| !appended) else { return Some(odd.to_string()) };
     let program = found.first().and_then(|n| kept.get(*n)).and_then(|word| value(Some(word))).unwrap_or("");
     // `.env` is the value of a key.
@@ -292,6 +289,56 @@ pub(super) fn jq(args: &[Word], appended: bool) -> Option<String> {
         .iter()
         .any(|word| program.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).any(|token| token == *word))
         .then(|| "The program of “jq” reaches beyond its input.".to_string())
+}
+
+/// Returns the words of `jq` without the values that it is given by name; `None` when one may be several words, or is no
+/// value. What a named text holds may be known only at run time; which file is read may not.
+fn jq_words(args: &[Word]) -> Option<Vec<Word>> {
+    let known = |word: &&Word| word.value.is_some() && !word.glob;
+    let mut kept: Vec<Word> = Vec::new();
+    let mut args = args.iter();
+    while let Some(word) = args.next() {
+        match value(Some(word)) {
+            Some("--arg" | "--argjson") => {
+                args.next().filter(known)?;
+                args.next().filter(|word| known(word) || is_one_string(word))?;
+            }
+            Some("--slurpfile" | "--rawfile") => {
+                args.next().filter(known)?;
+                args.next().filter(known)?;
+            }
+            Some("--indent") => {
+                let number = args.next().filter(known)?;
+                value(Some(number)).filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))?;
+            }
+            _ => kept.push(word.clone()),
+        }
+    }
+    Some(kept)
+}
+
+/// Whether a word is one text in double quotes, so that it stays one word whatever it holds. `"$@"` is several.
+fn is_one_string(word: &Word) -> bool {
+    let Some(inner) = word.raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else { return false };
+    if inner.contains("$@") || inner.contains("{@") || inner.contains("[@") {
+        return false;
+    }
+    if !inner.contains('"') {
+        return true;
+    }
+    // Quotes within stand in a substitution. With other quotes besides it is not said where that ends.
+    let (mut depth, mut before) = (0_usize, ' ');
+    for c in inner.chars() {
+        match c {
+            '(' if before == '$' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            '"' if depth == 0 => return false,
+            '\'' | '\\' | '`' | '\n' => return false,
+            _ => {}
+        }
+        before = c;
+    }
+    true
 }
 
 pub(super) fn unzip(args: &[Word], appended: bool) -> Option<String> {

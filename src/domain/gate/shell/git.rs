@@ -6,7 +6,7 @@
 use crate::domain::gate::facts::Word;
 
 /// Subcommands that read, whatever their operands.
-const READS: &[&str] = &[
+pub(super) const READS: &[&str] = &[
     "status",
     "log",
     "diff",
@@ -46,7 +46,6 @@ const READS: &[&str] = &[
     "verify-tag",
     "merge-tree",
     "fsck",
-    "annotate",
 ];
 
 /// Long options that write, run or connect, without their dashes.
@@ -80,6 +79,12 @@ const REFUSED: &[&str] = &[
 pub fn judge(args: &[Word], appended: bool) -> Option<String> {
     let texts: Option<Vec<&str>> = args.iter().map(|word| word.value.as_deref()).collect();
     let Some(texts) = texts else { return Some("What git is given is known only at run time.".to_string()) };
+    // A pattern is what it matches by then: an option, or what is done.
+    let before_names = args.iter().take_while(|word| word.value.as_deref() != Some("--"));
+    let patterns: Vec<&str> = before_names.filter(|word| word.glob).filter_map(|word| word.value.as_deref()).collect();
+    if let Some(pattern) = patterns.iter().find(|text| text.starts_with('-')) {
+        return Some(format!("“git … {}” could be any option.", super::clip(pattern)));
+    }
     let mut rest = texts.as_slice();
     loop {
         match rest {
@@ -105,7 +110,8 @@ pub fn judge(args: &[Word], appended: bool) -> Option<String> {
     if let Some(option) = tail.iter().take_while(|text| **text != "--").find(|text| refused(sub, text)) {
         return Some(format!("“git {sub} {}” does more than read.", super::clip(option)));
     }
-    if READS.contains(sub) || reads_with(sub, tail) {
+    let lists = matches!(*sub, "branch" | "tag");
+    if READS.contains(sub) || (patterns.is_empty() || lists) && reads_with(sub, tail) {
         return None;
     }
     Some(format!("“git {}” changes the repository or reaches out.", super::clip(sub)))

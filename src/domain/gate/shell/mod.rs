@@ -21,6 +21,7 @@ mod readers;
 mod runs;
 mod scripts;
 mod tables;
+mod told;
 mod unwrap;
 mod viewers;
 
@@ -318,7 +319,7 @@ impl Look<'_> {
         let args = words.get(1..).unwrap_or(&[]);
         // Its version or its help: the only argument is an option that ends it. A program that does not know the option
         // may carry out what it is handed.
-        let tells = || !given.appended && programs::tells(name, args) && self.is_handed_nothing(given.command);
+        let tells = || !given.appended && told::tells(name, args) && self.is_handed_nothing(given.command);
         if system_name(spelt) == Some(spelt) && !self.shadows(name) && tells() {
             return;
         }
@@ -544,7 +545,9 @@ fn walks_folders(name: &str, words: &[Word]) -> bool {
         })
     };
     match name {
-        "rg" | "ripgrep" | "ag" | "tokei" | "scc" | "cloc" | "yamllint" | "exiftool" => true,
+        "rg" | "ripgrep" | "ag" | "tokei" | "scc" | "cloc" | "yamllint" | "exiftool" | "difft" | "difftastic" => true,
+        // Where one of two things that it compares lies outside a repository, all below both is read.
+        "git" => true,
         "grep" | "egrep" | "fgrep" | "zgrep" | "bzgrep" | "xzgrep" | "zegrep" | "zfgrep" => {
             option(&['r', 'R', 'd'], &["recursive", "dereference-recursive", "directories"])
         }

@@ -1,7 +1,7 @@
 //! Judges one program with its arguments by the catalogue.
 
 use super::allowed::{ALLOWED, COMMON_LONG, COMMON_SHORT, ONE_DASH, OPEN, TAKES};
-use super::catalogue::{Flags, Operands, PROGRAMS, Program, TELLS};
+use super::catalogue::{Flags, Operands, PROGRAMS, Program};
 use super::families::{FAMILIES, Family};
 use super::options::operands;
 use super::{Concern, Harm, effect, value};
@@ -45,6 +45,7 @@ pub fn judge(name: &str, args: &[Word], added: Added) -> Vec<Concern> {
         (Flags::Own(_), _) if matches!(added, Added::Unknown | Added::Names) && !ENDED.contains(&name) => {
             Some(format!("“{name}” would be given options that are known only at run time."))
         }
+        (Flags::Own(_), Some(word)) if !AT_RUN_TIME.contains(&name) => Some(at_run_time(name, word)),
         (Flags::Own(check), _) => check(args, appended && !(added != Added::Unknown && name == "test")),
         (Flags::Any, Some(word)) if reads => Some(at_run_time(name, word)),
         (Flags::Any, _) => None,
@@ -73,6 +74,9 @@ pub fn judge(name: &str, args: &[Word], added: Added) -> Vec<Concern> {
 /// Programs of which nothing that is added is an option: behind a first operand they know none, or have none at all.
 const ENDED: &[&str] = &["awk", "gawk", "mawk", "nawk", "test", "[", "printf"];
 
+/// Programs whose own rule says which of their words may be known only at run time.
+const AT_RUN_TIME: &[&str] = &["jq", "gojq", "test", "[", "printf"];
+
 fn unknown_options(name: &str) -> String {
     format!("“{name}” is used with options that are not known to read only.")
 }
@@ -96,9 +100,9 @@ fn concern(found: Option<String>) -> Vec<Concern> {
     found.map(|why| effect(Harm::Moderate, why)).into_iter().collect()
 }
 
-/// The catalogue by name; of two entries with one name the first counts.
+/// The catalogue by name.
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
-    let all = PROGRAMS.iter().rev();
+    let all = PROGRAMS.iter();
     all.flat_map(|program| program.names.iter().map(move |name| (*name, program))).collect()
 });
 
@@ -201,164 +205,6 @@ pub fn pattern_operand(name: &str, words: &[Word]) -> Option<usize> {
     }
     texts().find(|(_, text)| !text.starts_with('-')).map(|(n, _)| n)
 }
-
-/// Returns whether a program of the system is asked for nothing but its version, its help or its settings.
-pub fn tells(name: &str, args: &[Word]) -> bool {
-    let (only, loud) = match args {
-        [only] => (only, false),
-        [only, second] if matches!(value(Some(second)), Some("--verbose" | "-v" | "-vv")) => (only, true),
-        // The help of a command that is the program's own.
-        [command, only] if value(Some(only)) == Some("--help") => {
-            let own = OWN_COMMANDS.iter().find(|(program, _)| *program == name);
-            return value(Some(command)).is_some_and(|text| match own {
-                Some((_, commands)) => commands.contains(&text),
-                None => {
-                    HELPS.contains(&name)
-                        && text.starts_with(|c: char| c.is_ascii_lowercase())
-                        && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
-                }
-            });
-        }
-        _ => return false,
-    };
-    let Some(text) = value(Some(only)) else { return false };
-    if loud {
-        return text == "--version" && !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase());
-    }
-    let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-_.".contains(c));
-    (plain && matches!(text, "--version" | "--help"))
-        || TELLS.iter().any(|(names, words)| names.contains(&name) && words.contains(&text))
-}
-
-/// Programs that answer `--help` behind one of their commands themselves, whatever the folder holds. Those that hand a
-/// command that they do not know to a plugin, as `kubectl` and `docker` do, are none.
-const HELPS: &[&str] = &[
-    "terraform",
-    "vault",
-    "systemctl",
-    "journalctl",
-    "flyctl",
-    "rustup",
-    "pip",
-    "pip3",
-    "apt",
-    "apt-get",
-    "dnf",
-    "snap",
-    "flatpak",
-    "gcloud",
-    "kind",
-    "consul",
-    "nomad",
-];
-
-/// Commands of their own of programs that hand any other to a plugin, which may do with `--help` what it likes.
-const OWN_COMMANDS: &[(&str, &[&str])] = &[
-    ("docker", CONTAINERS),
-    ("podman", CONTAINERS),
-    (
-        "kubectl",
-        &[
-            "annotate",
-            "apply",
-            "attach",
-            "config",
-            "cp",
-            "create",
-            "delete",
-            "describe",
-            "drain",
-            "edit",
-            "exec",
-            "explain",
-            "expose",
-            "get",
-            "label",
-            "logs",
-            "patch",
-            "port-forward",
-            "replace",
-            "rollout",
-            "run",
-            "scale",
-            "set",
-            "taint",
-            "top",
-            "wait",
-        ],
-    ),
-    (
-        "helm",
-        &[
-            "create",
-            "get",
-            "history",
-            "install",
-            "lint",
-            "list",
-            "package",
-            "pull",
-            "push",
-            "repo",
-            "rollback",
-            "search",
-            "show",
-            "status",
-            "template",
-            "test",
-            "uninstall",
-            "upgrade",
-            "verify",
-        ],
-    ),
-];
-
-const CONTAINERS: &[&str] = &[
-    "attach",
-    "build",
-    "commit",
-    "container",
-    "cp",
-    "create",
-    "diff",
-    "events",
-    "exec",
-    "export",
-    "history",
-    "image",
-    "images",
-    "import",
-    "info",
-    "inspect",
-    "kill",
-    "load",
-    "login",
-    "logout",
-    "logs",
-    "network",
-    "pause",
-    "port",
-    "ps",
-    "pull",
-    "push",
-    "rename",
-    "restart",
-    "rm",
-    "rmi",
-    "run",
-    "save",
-    "search",
-    "start",
-    "stats",
-    "stop",
-    "system",
-    "tag",
-    "top",
-    "unpause",
-    "update",
-    "volume",
-    "wait",
-];
 
 fn by_family(family: &Family, args: &[Word]) -> Option<String> {
     let odd = || format!("“{}” is used in a way that is not known to read only.", family.name);
@@ -481,5 +327,36 @@ fn is_refused(family: &Family, word: &str, refused: &str) -> bool {
         }
         (None, None) => letters == option,
         (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn nothing_is_named_twice() {
+        let programs = PROGRAMS.iter().flat_map(|program| {
+            let options = match &program.flags {
+                Flags::Takes(options) | Flags::Only(options, _) => Some(options),
+                Flags::Any | Flags::Own(_) => None,
+            };
+            let first = program.names.first().copied().unwrap_or("");
+            let long = options.into_iter().flat_map(|options| options.long.iter().chain(options.long_valued));
+            let names = program.names.iter().map(|name| format!("program {name}"));
+            names.chain(long.map(move |long| format!("{first} --{long}")))
+        });
+        let families = FAMILIES.iter().flat_map(|family| {
+            let reads = family.reads.iter().map(|reads| format!("{} {reads}", family.name));
+            let refused = family.refused.iter().map(|word| format!("{} without {word}", family.name));
+            std::iter::once(format!("program {}", family.name)).chain(reads).chain(refused)
+        });
+        let git = super::super::git::READS.iter().map(|command| format!("git {command}"));
+        let told = super::super::told::TOLD.iter().map(|name| format!("told {name}"));
+        let mut seen = BTreeSet::new();
+        let twice: Vec<String> =
+            programs.chain(families).chain(git).chain(told).filter(|name| !seen.insert(name.clone())).collect();
+        assert!(twice.is_empty(), "named twice: {}", twice.join(", "));
     }
 }

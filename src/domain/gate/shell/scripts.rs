@@ -89,7 +89,8 @@ fn awk_program(program: &str) -> Option<&'static str> {
                 (after_value, condition, goes_on) = (true, false, false);
                 i += 2;
             }
-            '&' | ',' => {
+            // Behind the signs of a choice some go on in the next line as well.
+            '&' | ',' | '?' | ':' => {
                 (after_value, condition, goes_on) = (false, false, true);
                 i += 1;
             }

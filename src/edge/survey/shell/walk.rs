@@ -5,6 +5,7 @@ use super::leaf::{ODD, is_odd};
 use super::variables::{Variable, Way, is_number, yields_number};
 use super::word::expansion_is_plain;
 use crate::domain::gate::facts::{CommandFact, RedirectFact, RedirectKind, ScriptFact, Word};
+use crate::domain::gate::place;
 use aho_corasick::AhoCorasick;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -514,8 +515,9 @@ impl<'a> Walk<'a> {
     }
 
     /// `[ $x ]`: a text that is known only at run time could be `-v` and a name that is worked out. In quotes it is one
-    /// word, and does no harm as long as no other such word stands beside it.
-    fn words_are_plain(&self, root: Node<'a>) -> bool {
+    /// word, and does no harm as long as no other such word, and no name that is worked out, stands beside it. `[ -? x ]`: a
+    /// pattern could match a file of that name.
+    fn words_are_plain(&mut self, root: Node<'a>) -> bool {
         let mut before = false;
         let mut stack = vec![root];
         while let Some(node) = stack.pop() {
@@ -533,12 +535,41 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let open = self.is_open(node);
-            if open.is_some_and(|quoted| !quoted || before) {
+            let (matches, named) = self.tested(node);
+            if matches || before && named || open.is_some_and(|quoted| !quoted || before) {
                 return false;
             }
             before = open.is_some();
         }
         true
+    }
+
+    /// Whether a part of a test is a pattern that may match a test that works out a name; and whether it may be such a name.
+    fn tested(&mut self, node: Node<'a>) -> (bool, bool) {
+        const WORDS: [&str; 13] = [
+            "word",
+            "string",
+            "raw_string",
+            "ansi_c_string",
+            "concatenation",
+            "number",
+            "test_operator",
+            "extglob_pattern",
+            "regex",
+            "simple_expansion",
+            "expansion",
+            "command_substitution",
+            "arithmetic_expansion",
+        ];
+        if !WORDS.contains(&node.kind()) {
+            // Of what the grammar takes for something else, any sign of a pattern counts.
+            let signs =
+                !matches!(node.kind(), "[" | "]") && self.slice(node).replace("$?", "").contains(['*', '?', '[']);
+            return (signs, signs);
+        }
+        let word = self.word(node);
+        let text = word.value.unwrap_or_default();
+        (word.glob && place::may_match_variable_test(&text), text.contains('['))
     }
 
     /// Whether a word holds what is known only at run time: with `true` all of that stands in quotes.
@@ -552,6 +583,8 @@ impl<'a> Walk<'a> {
                 "simple_expansion" | "expansion" if self.slice(node).starts_with("${#") => {}
                 "command_substitution" if yields_number(self.slice(node)) => {}
                 "arithmetic_expansion" => {}
+                // Several words, in quotes as well.
+                "simple_expansion" | "expansion" if self.slice(node).contains('@') => found = Some(false),
                 "simple_expansion" | "expansion" | "command_substitution" | "process_substitution" => {
                     found = Some(found.unwrap_or(true) && quoted);
                 }

@@ -4,6 +4,8 @@
 //! project as its scripts do, and nobody has read them.
 
 use super::super::open;
+use super::super::roads::{MAX_ENTRIES, Roads};
+use super::{MAX_LOOKUPS, NAMES_A_LOOKUP};
 use crate::domain::gate::facts::{CommandFact, ScriptFact, Word};
 use crate::domain::gate::place::is_below;
 use crate::domain::gate::shell::started;
@@ -17,8 +19,6 @@ use std::path::{Path, PathBuf};
 const MAX_SETTINGS: u64 = 256 * 1024;
 /// How much of databases is looked through for a script, in bytes; those behind it count as holding a view.
 const MAX_DATABASE: u64 = 64 * 1024 * 1024;
-/// How many names of a folder are looked at for one that begins in a certain way.
-const MAX_ENTRIES: usize = 10_000;
 
 /// What a program looks for in its folder and those above, and the words by which it says what is started. Without any
 /// such word, the file's being there suffices.
@@ -74,10 +74,11 @@ const SETTINGS: &[Settings] = &[
         says: &["require", "-r", "-i"],
     },
     Settings { programs: &["tox"], files: &["tox.ini", "tox.toml"], says: &["requires", "plugin"] },
+    Settings { programs: &["tox"], files: &["toxfile.py", "☣.py"], says: &[] },
     Settings { programs: &["flake8"], files: &[".flake8", "setup.cfg", "tox.ini"], says: &["local-plugins"] },
     Settings {
         programs: &["pylint"],
-        files: &[".pylintrc", "pylintrc", "pyproject.toml", "setup.cfg", "tox.ini"],
+        files: &[".pylintrc", ".pylintrc.toml", "pylintrc", "pylintrc.toml", "pyproject.toml", "setup.cfg", "tox.ini"],
         says: &["init-hook", "load-plugins"],
     },
     Settings {
@@ -91,6 +92,8 @@ const SETTINGS: &[Settings] = &[
     Settings { programs: &["hg", "chg"], files: &[".hg/hgrc", ".hg/hgrc-not-shared"], says: HG_STARTS },
     Settings { programs: &["hg", "chg"], files: &[".hg/sharedpath"], says: &[] },
     Settings { programs: &["jj"], files: &[".jj/repo/config.toml", ".jj/repo/workspace-config.toml"], says: JJ_STARTS },
+    Settings { programs: &["ledger"], files: &[".ledgerrc"], says: &[] },
+    Settings { programs: &["hledger"], files: &["hledger.conf"], says: &[] },
     Settings { programs: &["fossil"], files: &[".fslckout", "_FOSSIL_"], says: &[] },
     // Of Python, the environment of the project and what is added to the tool itself.
     Settings {
@@ -166,8 +169,74 @@ const GIT_STARTS: &[&str] = &[
     "\\",
 ];
 
+/// Commands that bring files up to date before they show anything, where one of these lies in the folder or above it,
+/// unless an option forbids that.
+struct Update {
+    program: &'static str,
+    commands: &'static [&'static str],
+    file: &'static str,
+    forbid: &'static [&'static str],
+}
+
+const UPDATES: &[Update] = &[
+    // The file that says which versions are used is written.
+    Update {
+        program: "cargo",
+        commands: &["metadata"],
+        file: "Cargo.toml",
+        forbid: &["--locked", "--frozen", "--no-deps"],
+    },
+    Update { program: "cargo", commands: &["tree"], file: "Cargo.toml", forbid: &["--locked", "--frozen"] },
+    // What stands in the folder is taken up as a change.
+    Update {
+        program: "jj",
+        commands: &[
+            "log",
+            "st",
+            "status",
+            "diff",
+            "show",
+            "file",
+            "op",
+            "operation",
+            "bookmark",
+            "branch",
+            "tag",
+            "workspace",
+            "evolog",
+            "obslog",
+            "root",
+            "interdiff",
+        ],
+        file: ".jj",
+        forbid: &["--ignore-working-copy"],
+    },
+];
+
+/// Returns what speaks against a command that would bring files up to date.
+fn updates(words: &[Word], name: &str, folders: &[PathBuf]) -> Option<String> {
+    let update = UPDATES.iter().filter(|update| update.program == name).find(|update| {
+        let texts = words.iter().skip(1).map(|word| word.value.as_deref().unwrap_or(""));
+        let forbidden = texts.clone().take_while(|text| *text != "--").any(|text| update.forbid.contains(&text));
+        !forbidden && texts.clone().any(|text| update.commands.contains(&text))
+    })?;
+    // Where it is told where to look, that is not looked at.
+    let told = words.iter().any(|word| word.value.as_deref().is_none_or(|text| text.starts_with("--manifest")));
+    let mut above = folders.iter().flat_map(|folder| folder.ancestors());
+    (told || above.any(|folder| folder.join(update.file).exists())).then(|| {
+        let options = update.forbid.join("” or “");
+        format!("“{name}” brings files up to date before it shows anything, unless “{options}” forbids it.")
+    })
+}
+
 /// Returns what programs of a script would carry out of the settings in the folders in which it runs.
-pub(super) fn carried_out(script: &ScriptFact, folders: &[PathBuf], scope: &Scope) -> Vec<String> {
+pub(super) fn carried_out(
+    roads: &Roads,
+    script: &ScriptFact,
+    folders: &[PathBuf],
+    scope: &Scope,
+    lookups: &mut usize,
+) -> Vec<String> {
     let mut found = Vec::new();
     let mut databases = Databases::default();
     // Each program and each folder is looked at once, however many commands there are.
@@ -177,14 +246,21 @@ pub(super) fn carried_out(script: &ScriptFact, folders: &[PathBuf], scope: &Scop
         if name == "sqlite3" {
             found.extend(databases.query(words));
         }
+        found.extend(updates(words, name, folders));
     }
     if names.contains("git") {
         found.extend(folders.iter().skip(1).filter_map(|folder| repository(folder, scope)));
     }
     let places: BTreeSet<&Path> = folders.iter().flat_map(|folder| above(folder, scope)).collect();
+    if names.contains("jj")
+        && let Some(file) = places.iter().map(|folder| folder.join(".jj/repo")).find(|file| file.is_file())
+    {
+        found.push(format!("“jj” would carry out what the repository says that “{}” names.", file.display()));
+    }
     for name in names {
         for settings in SETTINGS.iter().filter(|settings| settings.programs.contains(&name)) {
-            let mut files = places.iter().flat_map(|folder| settings.files.iter().flat_map(|file| named(folder, file)));
+            let all = places.iter().flat_map(|folder| settings.files.iter().map(move |file| (folder, file)));
+            let mut files = all.flat_map(|(folder, file)| named(roads, folder, file, lookups));
             if let Some(file) = files.find(|file| says(file, settings.says)) {
                 found.push(format!("“{name}” would carry out what “{}” says.", file.display()));
             }
@@ -195,13 +271,21 @@ pub(super) fn carried_out(script: &ScriptFact, folders: &[PathBuf], scope: &Scop
     found
 }
 
-/// Returns the files of a name in a folder; a star in it stands for the rest of one part.
-fn named(folder: &Path, file: &str) -> Vec<PathBuf> {
+/// Returns the files of a name in a folder; a star in it stands for the rest of one part. Each that is looked for counts.
+fn named(roads: &Roads, folder: &Path, file: &str, lookups: &mut usize) -> Vec<PathBuf> {
     let Some((begins, rest)) = file.split_once('*') else { return vec![folder.join(file)] };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
-    let names = entries.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().starts_with(begins));
+    if *lookups > MAX_LOOKUPS {
+        return Vec::new();
+    }
+    let listed = roads.names(folder);
+    let names = listed.iter().map(|entry| &entry.name).filter(|name| name.to_string_lossy().starts_with(begins));
     let below = rest.trim_start_matches('/');
-    names.map(|name| if below.is_empty() { folder.join(name) } else { folder.join(name).join(below) }).collect()
+    let files: Vec<PathBuf> =
+        names.map(|name| if below.is_empty() { folder.join(name) } else { folder.join(name).join(below) }).collect();
+    // In a folder with more names than are listed there may be others.
+    let unseen = if listed.len() >= MAX_ENTRIES { MAX_LOOKUPS + 1 } else { 0 };
+    *lookups += listed.len() / NAMES_A_LOOKUP + files.len() + unseen;
+    files
 }
 
 /// Returns the programs that a command runs, behind all that start others: their words and their names.
