@@ -270,7 +270,7 @@ mod tests {
         let all = texts(&messages);
         assert!(name_oldest(&mut messages, &Words));
         let named = format!("{NAMED} {} “question 0 of mine”; {REOPEN} reads it as it was said.]", whole[0].name);
-        assert_eq!(texts(&messages), [&[named.clone()], &all[2..]].concat());
+        assert_eq!(texts(&messages), [std::slice::from_ref(&named), &all[2..]].concat());
         // The second one is shorter than its name would be; the question itself is not over.
         assert!(name_oldest(&mut messages, &Words));
         assert_eq!(texts(&messages)[..3], [named, all[2].clone(), all[3].clone()]);
