@@ -52,7 +52,10 @@ impl TrialLimits {
 const LOOKING: Duration = Duration::from_secs(3);
 /// How many bytes are read of what a command left, and of one file that is compared with it.
 const READ: u64 = 200 << 20;
-/// How often it is looked how many those are.
+/// The free space of a disk shrinks by what others write there, too, while a command is tried: only what it wrote itself
+/// says that it would write too much. Beyond this it is ended before anybody has looked, in bytes.
+const OTHERS: u64 = 1 << 30;
+/// How often it is looked how much a command has written.
 const LOOK: Duration = Duration::from_millis(250);
 /// Of so many files the difference is shown, of the others the name.
 const SHOWN: usize = 12;
@@ -149,13 +152,13 @@ impl Ground {
         given_up: &AtomicBool,
     ) -> Result<Ground, String> {
         let policy = Policy::for_scope(scope, secret).map_err(|why| why.to_string())?;
-        let project = policy.project.clone();
+        let (project, disk) = (policy.project.clone(), limits.written.saturating_add(OTHERS));
         let mut room = Room::make(below, &project)?;
         if kept == Kept::Layered {
             for name in [layer::WRITTEN, layer::WORK] {
                 new_folder(&room.folder.join(name))?;
             }
-            let policy = Policy { layer: Some(room.folder.clone()), disk: limits.written, ..policy };
+            let policy = Policy { layer: Some(room.folder.clone()), disk, ..policy };
             return Ok(Ground { room, policy, project, limits, before: None });
         }
         copy(&mut room, &policy, &limits, given_up)?;
@@ -164,7 +167,7 @@ impl Ground {
         let protect = protect.filter(|path| path.exists()).collect();
         let hide = policy.hide.iter().filter(|path| !path.starts_with(&project)).cloned().collect();
         let before = Some(stamps(&folder).map_err(|why| why.to_string())?);
-        let policy = Policy { project: folder, mask: Vec::new(), hide, protect, disk: limits.written, ..policy };
+        let policy = Policy { project: folder, mask: Vec::new(), hide, protect, disk, ..policy };
         Ok(Ground { room, policy, project, limits, before })
     }
 
