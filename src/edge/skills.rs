@@ -54,7 +54,7 @@ pub struct SkillReport {
 pub struct Loaded {
     /// Those that are loaded, each after all that it needs.
     pub skills: Vec<Skill>,
-    /// Those that were kept out and whose rules are readable: these hold all the same.
+    /// What holds of those that were kept out all the same: rules that are readable, and gates of their own.
     pub rules_alone: Vec<Skill>,
     /// What stands where rules cannot be used.
     pub unread: Vec<Unread>,
@@ -187,8 +187,8 @@ fn read_one(path: PathBuf, found: &mut Vec<(Skill, Option<PathBuf>)>, loaded: &m
         (None, Err(why)) => why.to_string(),
     };
     loaded.keep_out(&name, Some(path), why, rules);
-    // What is wrong elsewhere in it takes no rule out of force.
-    loaded.rules_alone.extend(rules_alone(&name, &outline));
+    // What is wrong elsewhere in it takes no rule and no gate of its own out of force.
+    loaded.rules_alone.push(rules_alone(&name, &outline));
 }
 
 /// Returns whether two paths lead to one file: of a folder that is named twice, each skill counts once.

@@ -48,9 +48,9 @@ pub fn brought(facts: &Facts) -> Vec<Brought<'_>> {
         .collect()
 }
 
-/// Returns the files of which more changes than is searched.
+/// Returns the files that are not searched, because too much changes in them and those before them.
 pub fn unsearched<'a>(parts: &[Brought<'a>]) -> Vec<&'a str> {
-    parts.iter().filter(|part| part.after.len() > MAX_TEXT).map(|part| part.file).collect()
+    parts.iter().skip(within(parts, |part| part.after).len()).map(|part| part.file).collect()
 }
 
 /// Returns the secrets that stand in what comes to be and in nothing of what was there, in whichever of the files: what
@@ -66,10 +66,10 @@ pub fn secrets<'a>(parts: &[Brought<'a>]) -> Vec<Exposed<'a>> {
 
 /// Returns the names that `find` finds in what comes to be and in nothing of what was there.
 pub fn newly(parts: &[Brought<'_>], find: impl Fn(&str) -> Vec<String>) -> Vec<String> {
-    let read = || parts.iter().filter(|part| part.after.len() <= MAX_TEXT);
-    let mut names: Vec<String> = read().flat_map(|part| find(part.after)).collect();
+    let mut names: Vec<String> = within(parts, |part| part.after).iter().flat_map(|part| find(part.after)).collect();
     if !names.is_empty() {
-        let known: HashSet<String> = read().flat_map(|part| find(part.before)).collect();
+        let known = within(parts, |part| part.before).iter().flat_map(|part| find(part.before));
+        let known: HashSet<String> = known.collect();
         names.retain(|name| !known.contains(name));
         names.sort();
         names.dedup();
@@ -78,18 +78,26 @@ pub fn newly(parts: &[Brought<'_>], find: impl Fn(&str) -> Vec<String>) -> Vec<S
 }
 
 fn found<'a>(parts: &[Brought<'a>], text: fn(&Brought<'a>) -> &'a str) -> Vec<Exposed<'a>> {
-    let mut all = Vec::new();
-    for part in parts {
+    let each = within(parts, text).iter().flat_map(|part| {
         let text = text(part);
-        if part.after.len() > MAX_TEXT {
-            continue;
-        }
-        all.extend(scan(text).into_iter().map(|finding| {
+        scan(text).into_iter().map(move |finding| {
             let value = text.get(finding.range.clone()).unwrap_or("");
             Exposed { file: part.file, finding, value }
-        }));
-    }
-    all
+        })
+    });
+    each.collect()
+}
+
+/// Returns the first parts whose texts are as much together as one argument may hold. What was there and is not looked
+/// through any more counts as not having been there.
+fn within<'p, 'a>(parts: &'p [Brought<'a>], text: fn(&Brought<'a>) -> &'a str) -> &'p [Brought<'a>] {
+    let mut left = MAX_TEXT;
+    let fits = |part: &&Brought<'a>| {
+        let rest = left.checked_sub(text(part).len());
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    parts.get(..parts.iter().take_while(fits).count()).unwrap_or(parts)
 }
 
 /// Returns what differs of two texts, with what is around it and stays.
@@ -180,6 +188,13 @@ mod tests {
         assert!(parts[0].after.len() <= AROUND + 1 && unsearched(&parts).is_empty());
         let large = facts("", &far.repeat(2));
         assert_eq!(unsearched(&brought(&large)), ["a"]);
+        // So is what is small in each file, and large in all of them.
+        let many: Vec<EditFact> = (0..3).map(|n| edit(&n.to_string(), None, &far[n..n + 2_000_000])).collect();
+        assert_eq!(unsearched(&brought(&Facts { edits: many, ..Facts::default() })), ["2"]);
+        // What was there is looked through as far, and no further: a secret behind it counts as new.
+        let key = token("a1B2c3D4e5F6");
+        let moved = vec![edit("a", Some(&format!("{}{key}", far.repeat(2))), &key)];
+        assert_eq!(exposed(&Facts { edits: moved, ..Facts::default() }), ["a"]);
         assert_eq!(brought(&facts("same", "same")), []);
     }
 }

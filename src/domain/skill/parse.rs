@@ -45,11 +45,14 @@ pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
     Ok(skill)
 }
 
-/// Reads the rules of a skill that has other faults, and whether it has a gate of its own, and nothing else of it; `None` when they cannot be read either.
-pub fn rules_alone(name: &str, outline: &Outline) -> Option<Skill> {
+/// Reads the rules of a skill that has other faults, and whether it has a gate of its own, and nothing else of it. Where
+/// the rules cannot be read either, it has none.
+pub fn rules_alone(name: &str, outline: &Outline) -> Skill {
     let mut skill = blank(name, outline);
-    all_rules(outline, &Toolbox::builtin(), &mut skill).ok()?;
-    Some(skill)
+    match all_rules(outline, &Toolbox::builtin(), &mut skill) {
+        Ok(()) => skill,
+        Err(_) => blank(name, outline),
+    }
 }
 
 /// Returns whether a text that is no readable skill may hold rules: a heading that names them, a table of verdicts, or a

@@ -124,6 +124,7 @@ fn a_skill_with_a_gate_in_lisp_denies_until_it_can_be_asked() {
         // It is kept out for what it needs, or for another fault: its gate holds all the same.
         (SKILL.replace("* Code", "#+DEPENDS_ON: none-such\n* Code"), 1, "deny"),
         (SKILL.replace("* Code", "#+PRIORITY: high\n* Code"), 1, "deny"),
+        (format!("{SKILL}* Rules\n| tool | pattern | verdict | reason |\n| shel | x* | deny | No. |\n"), 1, "deny"),
         (SKILL.replace("#+NAME: gate", "#+NAME: prompt"), 0, "pass"),
         (SKILL.replace("#+NAME: gate\n", "#+NAME: gate\n\n"), 0, "pass"),
         (SKILL.replace("* Code", "* COMMENT Code"), 0, "pass"),

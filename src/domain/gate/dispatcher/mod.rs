@@ -18,6 +18,7 @@ use crate::domain::gate::validator::MAX_TEXT;
 use crate::domain::gate::{Case, Gate, Reason, Verdict, lisp, secret};
 use crate::domain::tool::{Effect, RESTORE};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// What the checks share, found out once for an action.
 pub(super) struct Evidence<'a> {
@@ -141,14 +142,16 @@ impl<'a> Evidence<'a> {
 /// arguments do not hold whole but files would.
 fn secrets(action: &Action, parts: &[Brought<'_>]) -> Vec<(Place, secret::Finding)> {
     let mut found = Vec::new();
-    let mut values: Vec<(String, Certainty)> = Vec::new();
+    let mut values: BTreeMap<String, Certainty> = BTreeMap::new();
     let mut look = |name: &str, text: &str| {
         if text.len() > MAX_TEXT {
             // The validator asks about it.
             return;
         }
         for finding in secret::scan(text) {
-            values.push((text.get(finding.range.clone()).unwrap_or("").to_string(), finding.certainty));
+            let value = text.get(finding.range.clone()).unwrap_or("").to_string();
+            let certainty = values.entry(value).or_insert(finding.certainty);
+            *certainty = finding.certainty.max(*certainty);
             found.push((Place::Argument(name.to_string()), finding));
         }
     };
@@ -174,7 +177,7 @@ fn secrets(action: &Action, parts: &[Brought<'_>]) -> Vec<(Place, secret::Findin
             // It stood there before, and taking something back is shown to the user whatever the rules allow.
             finding.certainty = Certainty::Likely;
         }
-        if !values.iter().any(|(known, certainty)| known == value && *certainty >= finding.certainty) {
+        if values.get(value).is_none_or(|certainty| *certainty < finding.certainty) {
             found.push((Place::File(file.rsplit('/').next().unwrap_or(file).to_string()), finding));
         }
     }

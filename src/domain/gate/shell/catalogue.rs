@@ -1717,8 +1717,8 @@ pub(super) const TELLS: &[(&[&str], &[&str])] = &[
     (&["python", "python2", "python3", "ssh", "tmux", "strace", "make", "gawk", "openssl"], &["-V"]),
     (
         &[
-            "node", "nodejs", "npm", "pnpm", "yarn", "ruby", "perl", "php", "lua", "nginx", "docker", "composer",
-            "deno", "bun", "mvn", "gradle", "git", "ffmpeg", "dotnet", "code", "dmd",
+            "node", "nodejs", "npm", "pnpm", "yarn", "ruby", "perl", "php", "lua", "nginx", "docker", "deno", "bun",
+            "mvn", "gradle", "git", "ffmpeg", "dotnet", "code",
         ],
         &["-v"],
     ),

@@ -29,7 +29,7 @@ pub(super) const TOLD: &[&str] = &[
     "nginx", "httpd", "apache2", "prometheus", "ffmpeg", "convert", "magick", "dot", "apt", "apt-get", "dpkg",
     "dnf", "yum", "zypper", "apk", "pacman", "snap", "flatpak", "brew", "conda", "aws", "gcloud", "az",
     "qemu-img", "virsh", "iptables", "nft", "code", "textutil", "pytest", "poetry", "tox", "pylint", "mvn",
-    "gradle", "dotnet", "mix", "jest", "gulp", "webpack", "ng", "scrapy", "ansible",
+    "gradle", "dotnet", "mix", "jest", "webpack", "ng", "scrapy", "ansible",
 ];
 
 /// Those of them whose name may end with their version: `python3.11`, `gcc-12`.

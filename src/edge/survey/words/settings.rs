@@ -20,129 +20,142 @@ const MAX_SETTINGS: u64 = 256 * 1024;
 /// How much of databases is looked through for a script, in bytes; those behind it count as holding a view.
 const MAX_DATABASE: u64 = 64 * 1024 * 1024;
 
-/// What a program looks for in its folder and those above, and the words by which it says what is started. Without any
-/// such word, the file's being there suffices.
+/// What a program looks for in its folder and those above, and by what it says what is started.
 struct Settings {
     programs: &'static [&'static str],
     files: &'static [&'static str],
-    says: &'static [&'static str],
+    says: Says,
 }
+
+/// By what settings say that something is started.
+#[derive(Clone, Copy)]
+enum Says {
+    /// By being there.
+    Anything,
+    /// By one of these words, in small letters. Where letters can be written as numbers, `\` is one of them.
+    Words(&'static [&'static str]),
+    /// By a part between brackets that is none of these, or by leading to other settings.
+    OtherThan(&'static [&'static str]),
+}
+use Says::{Anything, OtherThan, Words};
 
 const SETTINGS: &[Settings] = &[
     Settings {
         programs: &["cargo", "cargo-clippy", "cargo-fmt"],
         files: &[".cargo/config.toml", ".cargo/config"],
-        says: &["rustc", "wrapper", "credential", "provider", "include", "\\"],
+        says: Words(&["rustc", "wrapper", "credential", "provider", "include", "\\"]),
     },
+    Settings { programs: RUST, files: &["rust-toolchain.toml"], says: Words(&["path", "\\"]) },
+    // Its only line may be the path itself.
+    Settings { programs: RUST, files: &["rust-toolchain"], says: Words(&["path", "/", "\\"]) },
+    // Where what stands for these programs fetches the one that a project wants, this says where that lies.
     Settings {
-        programs: &["cargo", "rustc", "rustup", "rustfmt", "rustdoc", "clippy-driver", "rust-analyzer"],
-        files: &["rust-toolchain.toml", "rust-toolchain"],
-        says: &["path", "\\"],
+        programs: &["yarn", "yarnpkg", "pnpm", "pnpx", "npm", "npx"],
+        files: &[".corepack.env"],
+        says: Anything,
     },
-    Settings { programs: &["yarn", "yarnpkg"], files: &[".yarnrc"], says: &["yarn-path", "\\"] },
-    Settings { programs: &["yarn", "yarnpkg"], files: &[".yarnrc.yml"], says: &["yarnpath", "plugins", "\\"] },
-    Settings { programs: &["pnpm", "pnpx"], files: &[".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js"], says: &[] },
+    Settings { programs: &["yarn", "yarnpkg"], files: &[".yarnrc"], says: Words(&["yarn-path", "\\"]) },
+    Settings { programs: &["yarn", "yarnpkg"], files: &[".yarnrc.yml"], says: Words(&["yarnpath", "plugins", "\\"]) },
+    Settings { programs: &["pnpm", "pnpx"], files: &[".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js"], says: Anything },
     Settings {
         programs: &["pnpm", "pnpx"],
         files: &["pnpm-workspace.yaml"],
-        says: &["pnpmfile", "configdependencies", "scriptshell", "\\"],
+        says: Words(&["pnpmfile", "configdependencies", "scriptshell", "\\"]),
     },
     Settings {
         programs: &["npm", "npx", "pnpm", "pnpx"],
         files: &[".npmrc"],
-        says: &["git", "node-options", "shell", "pnpmfile", "viewer", "browser", "editor", "prefix", "config", "\\"],
+        says: Words(&[
+            "git",
+            "node-options",
+            "shell",
+            "pnpmfile",
+            "viewer",
+            "browser",
+            "editor",
+            "prefix",
+            "config",
+            "\\",
+        ]),
     },
-    Settings { programs: &["pytest", "py.test"], files: &["conftest.py", "test*/conftest.py"], says: &[] },
+    Settings { programs: &["pytest", "py.test"], files: &["conftest.py", "test*/conftest.py"], says: Anything },
     Settings {
         programs: &["pytest", "py.test"],
-        files: &["pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml"],
-        says: &["addopts", "testpaths", "pythonpath", "plugins"],
+        files: &["pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml"],
+        says: Words(&["addopts", "testpaths", "pythonpath", "plugins", "\\"]),
     },
     Settings {
         programs: &["mvn", "mvnd"],
         files: &[".mvn/jvm.config", ".mvn/maven.config", ".mvn/extensions.xml"],
-        says: &[],
+        says: Anything,
     },
-    Settings { programs: &["gradle"], files: &["gradle.properties"], says: &["jvmargs", "java.home"] },
-    Settings { programs: &["sbt"], files: &[".sbtopts", ".jvmopts", "project/build.properties"], says: &[] },
-    Settings { programs: &["bazel", "bazelisk"], files: &["tools/bazel", ".bazelrc", ".bazeliskrc"], says: &[] },
-    Settings { programs: &["rails"], files: &["bin/rails", "script/rails"], says: &[] },
-    Settings { programs: &["jekyll", "bundle", "bundler"], files: &["Gemfile", ".bundle/config"], says: &[] },
+    Settings { programs: &["gradle"], files: &["gradle.properties"], says: Words(&["jvmargs", "java.home", "\\"]) },
+    Settings { programs: &["sbt"], files: &[".sbtopts", ".jvmopts", "project/build.properties"], says: Anything },
+    Settings { programs: &["bazel", "bazelisk"], files: &["tools/bazel", ".bazelrc", ".bazeliskrc"], says: Anything },
+    Settings { programs: &["rails"], files: &["bin/rails", "script/rails"], says: Anything },
+    Settings { programs: &["jekyll", "bundle", "bundler"], files: &["Gemfile", ".bundle/config"], says: Anything },
     Settings {
         programs: &["rspec", "rubocop"],
         files: &[".rspec", ".rubocop", ".rubocop.yml"],
-        says: &["require", "-r", "-i"],
+        says: Words(&["require", "-r", "-i", "\\"]),
     },
-    Settings { programs: &["tox"], files: &["tox.ini", "tox.toml"], says: &["requires", "plugin"] },
-    Settings { programs: &["tox"], files: &["toxfile.py", "☣.py"], says: &[] },
-    Settings { programs: &["flake8"], files: &[".flake8", "setup.cfg", "tox.ini"], says: &["local-plugins"] },
+    Settings { programs: &["tox"], files: &["tox.ini", "tox.toml"], says: Words(&["requires", "plugin", "\\"]) },
+    Settings { programs: &["tox"], files: &["toxfile.py", "☣.py"], says: Anything },
+    Settings { programs: &["flake8"], files: &[".flake8", "setup.cfg", "tox.ini"], says: Words(&["local-plugins"]) },
     Settings {
         programs: &["pylint"],
         files: &[".pylintrc", ".pylintrc.toml", "pylintrc", "pylintrc.toml", "pyproject.toml", "setup.cfg", "tox.ini"],
-        says: &["init-hook", "load-plugins"],
+        says: Words(&["init-hook", "load-plugins", "\\"]),
     },
     Settings {
         programs: &["ansible", "ansible-playbook", "ansible-doc", "ansible-config", "ansible-inventory"],
         files: &["ansible.cfg"],
-        says: &[],
+        says: Anything,
     },
-    Settings { programs: &["composer"], files: &["vendor/composer/installed.json"], says: &[] },
-    Settings { programs: &["vagrant"], files: &["Vagrantfile"], says: &[] },
+    Settings { programs: &["vagrant"], files: &["Vagrantfile"], says: Anything },
     // What is kept beside the files of other keepers of versions, and can be part of another's files.
-    Settings { programs: &["hg", "chg"], files: &[".hg/hgrc", ".hg/hgrc-not-shared"], says: HG_STARTS },
-    Settings { programs: &["hg", "chg"], files: &[".hg/sharedpath"], says: &[] },
-    Settings { programs: &["jj"], files: &[".jj/repo/config.toml", ".jj/repo/workspace-config.toml"], says: JJ_STARTS },
-    Settings { programs: &["ledger"], files: &[".ledgerrc"], says: &[] },
-    Settings { programs: &["hledger"], files: &["hledger.conf"], says: &[] },
-    Settings { programs: &["fossil"], files: &[".fslckout", "_FOSSIL_"], says: &[] },
+    Settings { programs: &["hg", "chg"], files: &[".hg/hgrc", ".hg/hgrc-not-shared"], says: OtherThan(HG_HARMLESS) },
+    Settings { programs: &["hg", "chg"], files: &[".hg/sharedpath"], says: Anything },
+    Settings {
+        programs: &["jj"],
+        files: &[".jj/repo/config.toml", ".jj/repo/workspace-config.toml"],
+        says: Words(JJ_STARTS),
+    },
+    Settings { programs: &["ledger"], files: &[".ledgerrc"], says: Anything },
+    Settings { programs: &["hledger"], files: &["hledger.conf"], says: Anything },
+    Settings { programs: &["fossil"], files: &[".fslckout", "_FOSSIL_"], says: Anything },
     // Of Python, the environment of the project and what is added to the tool itself.
     Settings {
         programs: &["poetry"],
         files: &[".venv/pyvenv.cfg", ".venv/bin/python", ".poetry/plugins", "poetry.toml"],
-        says: &[],
+        says: Anything,
     },
-    Settings { programs: &["pdm"], files: &[".pdm-plugins"], says: &[] },
-    Settings { programs: &["scrapy"], files: &["scrapy.cfg"], says: &[] },
-    Settings { programs: &["dotnet"], files: &["global.json"], says: &["paths", "\\"] },
-    Settings { programs: &["lein"], files: &["project.clj", "profiles.clj"], says: &[] },
-    Settings { programs: &["mix", "iex"], files: &["mix.exs"], says: &[] },
-    Settings { programs: &["rebar3"], files: &["rebar.config", "rebar.config.script"], says: &[] },
+    Settings { programs: &["pdm"], files: &[".pdm-plugins"], says: Anything },
+    Settings { programs: &["scrapy"], files: &["scrapy.cfg"], says: Anything },
+    Settings { programs: &["dotnet"], files: &["global.json"], says: Words(&["paths", "\\"]) },
+    Settings { programs: &["lein"], files: &["project.clj", "profiles.clj"], says: Anything },
+    Settings { programs: &["mix", "iex"], files: &["mix.exs"], says: Anything },
+    Settings { programs: &["rebar3"], files: &["rebar.config", "rebar.config.script"], says: Anything },
     // Programs that hand over to the one of their name that the project brought along.
-    Settings { programs: &["jest"], files: &["node_modules/jest", "node_modules/jest-cli"], says: &[] },
-    Settings { programs: &["gulp"], files: &["node_modules/gulp", ".gulp.*"], says: &[] },
-    Settings { programs: &["webpack"], files: &["node_modules/webpack", "node_modules/webpack-cli"], says: &[] },
-    Settings { programs: &["ng"], files: &["node_modules/@angular/cli"], says: &[] },
-    Settings { programs: &["ember"], files: &["node_modules/ember-cli"], says: &[] },
-    Settings { programs: &["grunt"], files: &["node_modules/grunt"], says: &[] },
-    Settings { programs: &["lerna"], files: &["node_modules/lerna"], says: &[] },
-    Settings { programs: &["nx"], files: &["node_modules/nx"], says: &[] },
-    Settings { programs: &["gatsby"], files: &["node_modules/gatsby"], says: &[] },
-    Settings { programs: &["ava"], files: &["node_modules/ava"], says: &[] },
-    Settings { programs: &["serverless", "sls"], files: &["node_modules/serverless"], says: &[] },
-    Settings { programs: &["truffle"], files: &["node_modules/truffle"], says: &[] },
-    Settings { programs: &["hardhat"], files: &["node_modules/hardhat"], says: &[] },
+    Settings { programs: &["jest"], files: &["node_modules/jest", "node_modules/jest-cli"], says: Anything },
+    Settings { programs: &["webpack"], files: &["node_modules/webpack", "node_modules/webpack-cli"], says: Anything },
+    Settings { programs: &["ng"], files: &["node_modules/@angular/cli"], says: Anything },
+    Settings { programs: &["ember"], files: &["node_modules/ember-cli"], says: Anything },
+    Settings { programs: &["grunt"], files: &["node_modules/grunt"], says: Anything },
+    Settings { programs: &["lerna"], files: &["node_modules/lerna"], says: Anything },
+    Settings { programs: &["nx"], files: &["node_modules/nx"], says: Anything },
+    Settings { programs: &["gatsby"], files: &["node_modules/gatsby"], says: Anything },
+    Settings { programs: &["ava"], files: &["node_modules/ava"], says: Anything },
+    Settings { programs: &["serverless", "sls"], files: &["node_modules/serverless"], says: Anything },
+    Settings { programs: &["truffle"], files: &["node_modules/truffle"], says: Anything },
+    Settings { programs: &["hardhat"], files: &["node_modules/hardhat"], says: Anything },
 ];
 
-/// The parts of Mercurial's settings by which it starts programs, or looks for more.
-const HG_STARTS: &[&str] = &[
-    "[extension",
-    "[hook",
-    "[alias",
-    "[default",
-    "[ui",
-    "[pager",
-    "[extdiff",
-    "[diff-tools",
-    "[merge",
-    "[fsmonitor",
-    "[watchman",
-    "[encode",
-    "[decode",
-    "[filter",
-    "[rhg",
-    "[command",
-    "%include",
-];
+const RUST: &[&str] = &["cargo", "rustc", "rustup", "rustfmt", "rustdoc", "clippy-driver", "rust-analyzer"];
+
+/// The parts of Mercurial's settings by which nothing is started and no file is written: where others lie, what was told
+/// them, and whose the changes are.
+const HG_HARMLESS: &[&str] = &["paths", "phases", "email"];
 
 const JJ_STARTS: &[&str] =
     &["tool", "pager", "editor", "monitor", "command", "program", "alias", "external", "hook", "\\"];
@@ -304,10 +317,10 @@ fn above<'a>(folder: &'a Path, scope: &'a Scope) -> impl Iterator<Item = &'a Pat
     first.chain(folder.ancestors().skip(1).take_while(within))
 }
 
-/// Returns whether a file is there and says one of these words; without any, whether it is there.
-fn says(file: &Path, words: &[&str]) -> bool {
+/// Returns whether a file is there and says something by this.
+fn says(file: &Path, by: Says) -> bool {
     let Ok(metadata) = std::fs::metadata(file) else { return false };
-    if words.is_empty() || !metadata.is_file() || metadata.len() > MAX_SETTINGS {
+    if matches!(by, Anything) || !metadata.is_file() || metadata.len() > MAX_SETTINGS {
         return true;
     }
     let mut text = String::new();
@@ -316,14 +329,21 @@ fn says(file: &Path, words: &[&str]) -> bool {
         return true;
     }
     let text = text.to_ascii_lowercase();
-    words.iter().any(|word| text.contains(word))
+    match by {
+        Anything => true,
+        Words(words) => words.iter().any(|word| text.contains(word)),
+        OtherThan(parts) => text.lines().map(str::trim_start).any(|line| match line.strip_prefix('[') {
+            Some(part) => !parts.contains(&part.split(']').next().unwrap_or(part).trim()),
+            None => line.starts_with('%'),
+        }),
+    }
 }
 
 /// Returns what speaks against git in a folder that is, or lies in, a repository without a folder of its own for its
 /// settings: such a one can be part of another's files.
 fn repository(folder: &Path, scope: &Scope) -> Option<String> {
     let bare = |folder: &Path| ["HEAD", "config", "objects"].iter().all(|name| folder.join(name).exists());
-    let found = above(folder, scope).find(|folder| bare(folder) && says(&folder.join("config"), GIT_STARTS))?;
+    let found = above(folder, scope).find(|folder| bare(folder) && says(&folder.join("config"), Words(GIT_STARTS)))?;
     Some(format!("“git” would carry out what the repository “{}” says.", found.display()))
 }
 
@@ -396,4 +416,44 @@ fn holds_view(file: &Path) -> bool {
     let Ok(opened) = std::fs::canonicalize(file).and_then(|file| open::file(&file)) else { return true };
     let long = opened.metadata().is_ok_and(|metadata| metadata.len() > MAX_DATABASE);
     long || found.stream_find_iter(opened.take(MAX_DATABASE)).next().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::gate::place::guarded;
+    use crate::domain::id::SessionId;
+    use crate::domain::label::Privacy;
+
+    #[test]
+    fn what_a_program_carries_out_is_guarded_where_files_are_written() {
+        let scope = Scope {
+            session: SessionId("test".to_string()),
+            memex: Vec::new(),
+            project: "/p".to_string(),
+            home: "/home".to_string(),
+            own: Vec::new(),
+            permissions: BTreeMap::new(),
+            private_tags: Vec::new(),
+            held: BTreeMap::new(),
+            self_build: false,
+            may_see: Privacy::Open,
+            hosts: Vec::new(),
+        };
+        for file in SETTINGS.iter().flat_map(|settings| settings.files) {
+            let path = format!("/p/sub/{}", file.replace('*', "x"));
+            assert!(guarded(&path, &scope).is_some() || guarded(&format!("{path}/x"), &scope).is_some(), "{file}");
+        }
+    }
+
+    #[test]
+    fn words_are_looked_for_only_where_they_cannot_be_spelt_otherwise() {
+        for settings in SETTINGS {
+            let spelt =
+                |file: &&&str| [".toml", ".json", ".yml", ".yaml", ".properties"].iter().any(|end| file.ends_with(end));
+            if let (Words(words), Some(file)) = (settings.says, settings.files.iter().find(spelt)) {
+                assert!(words.contains(&"\\"), "{file}");
+            }
+        }
+    }
 }
