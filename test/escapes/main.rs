@@ -24,6 +24,10 @@ mod processes;
 #[path = "../rust/support/skip.rs"]
 mod skip;
 #[cfg(target_os = "linux")]
+#[path = "../rust/support/soak.rs"]
+#[allow(dead_code, reason = "only what was counted is said here")]
+mod soak;
+#[cfg(target_os = "linux")]
 mod targets;
 #[cfg(target_os = "linux")]
 mod world;

@@ -8,6 +8,7 @@ mod texts;
 use crate::own_tools::Own;
 use crate::support::engine::{Home, ask, origin, provide, tree};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use crate::support::soak::survived;
 use passepartout::domain::gate::Verdict;
 use passepartout::domain::gate::plan::PlanStatus;
 use passepartout::domain::id::SessionId;
@@ -190,7 +191,7 @@ async fn check(
     assert_eq!(stage.world(), before, "{form}");
     let done = |plan: &passepartout::domain::gate::plan::FlightPlan| matches!(plan.status, PlanStatus::Done(_));
     assert!(!stage.engine.plans(true).iter().any(done), "{form}: nobody approved anything");
-    println!("injection, {form}: {} texts, none took effect", TEXTS.len());
+    survived(format!("injection, {form}: {} texts, none took effect", TEXTS.len()));
 }
 
 fn first_line(text: &str) -> String {
@@ -298,7 +299,7 @@ async fn by_way_of_a_note_written_in_an_earlier_turn() {
     }
     assert_eq!(stage.world(), before);
     assert!(stage.engine.plans(true).len() > plans);
-    println!("injection, by way of a note: {} texts, none took effect", TEXTS.len());
+    survived(format!("injection, by way of a note: {} texts, none took effect", TEXTS.len()));
 }
 
 /// Returns a declaration of the tool, which says this of itself.
@@ -356,10 +357,10 @@ async fn without_text_from_outside_nobody_is_asked_more_and_the_same_orders_are_
         asked += questions(&finished);
     }
     assert!(done >= 25, "so that the other tests bite: {done} of {} orders were carried out", TEXTS.len());
-    println!(
+    survived(format!(
         "without injection: {done} of {} orders carried out unasked, {asked} questions, as many as without the texts",
         TEXTS.len()
-    );
+    ));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@ mod demoted;
 mod keys;
 mod lists;
 mod load;
+mod matrix;
 mod misdeeds;
 mod responses;
 mod retries;

@@ -33,7 +33,8 @@ trap 'exit 130' INT TERM
 : > "$work/table"
 : > "$work/counts"
 PASSEPARTOUT_SKIPPED=$work/skipped
-export PASSEPARTOUT_SKIPPED
+PASSEPARTOUT_COUNTED=$work/counts
+export PASSEPARTOUT_SKIPPED PASSEPARTOUT_COUNTED
 : > "$PASSEPARTOUT_SKIPPED"
 failed=0
 begin=$(date +%s)
@@ -54,8 +55,8 @@ kept() {
     return "$(cat "$work/status")"
 }
 
-# Keeps what the tests in $work/out say that they counted. Tests that run beside each other may print into a line.
-counted() { sed -n 's/.*survived: //p' "$work/out" | tee -a "$work/counts" | wc -l | tr -d ' '; }
+# Says how many lines the tests in $work/out counted.
+counted() { grep -c 'survived: ' "$work/out"; }
 
 rust() { $cargo test --locked --release --no-fail-fast "$@"; }
 
@@ -112,7 +113,6 @@ kills() {
         survive::killed_under_load_every_act_has_its_intent_and_none_is_repeated \
         survive::killed_in_a_real_act_what_was_done_of_it_is_reported_once_and_can_be_undone; do
         kept env KILLS="${KILLS:-200}" "$cargo" test --locked --release --test rust -- --exact "$test" --nocapture || return 1
-        counted > "$work/number"
     done
     module || return 1
     kept env EMACS_KILLS="${EMACS_KILLS:-20}" PASSEPARTOUT_TESTS=passepartout-real-an-emacs-that-is-killed \
@@ -124,7 +124,6 @@ kills() {
 owners() {
     kept env OWNER_KILLS="${OWNER_KILLS:-40}" CLIENTS="${CLIENTS:-4}" "$cargo" test --locked --release --test rust -- \
         takeover::owners --nocapture || return 1
-    counted > "$work/number"
     say "${OWNER_KILLS:-40} owners killed among ${CLIENTS:-4} processes"
 }
 
@@ -140,7 +139,6 @@ survive() {
 fresh() {
     kept env FRESH_FILES="${FRESH_FILES:-2000}" FRESH_MS="${FRESH_MS:-2000}" \
         "$cargo" test --locked --release --test rust -- fresh:: --nocapture --test-threads=1 || return 1
-    counted > "$work/number"
     say "$(sed -n 's/.*: the slowest in memory after/the slowest in memory after/p' "$work/out")"
 }
 
@@ -161,7 +159,6 @@ loads() {
     read_in=$(($(date +%s) - from))
     LOAD_ROUNDS=${LOAD_ROUNDS:-20} kept rust --test rust two_hundred_turns_at_once -- --nocapture || return 1
     turns=$(sed -n 's/.*survived: //p' "$work/out")
-    counted > "$work/number"
     # Ten thousand headings are read again every second while an answer of a megabyte streams.
     kept smooth "$emacs" "idle ours follow" "${SMOOTH_BYTES:-1000000}" || return 1
     say "${HEADINGS:-100000} headings read and saved in $read_in s; ${turns:-no turns}; 2 streams of ${SMOOTH_BYTES:-1000000} bytes while 10000 headings are read"
@@ -220,7 +217,6 @@ org() {
 space() {
     kept env TURNS="${TURNS:-1000}" "$cargo" test --locked --release --test rust -- \
         --exact time::a_turn_that_changes_one_heading_adds_little_to_the_store --nocapture || return 1
-    counted > "$work/number"
     say "$(sed -n 's/.*, with what each file was before: //p' "$work/out")"
 }
 

@@ -11,8 +11,9 @@ begin=$(date +%s)
 mkdir -p .build
 PASSEPARTOUT_SKIPPED=$(mktemp .build/skipped-XXXXXX) || exit 1
 PASSEPARTOUT_SKIPPED=$PWD/$PASSEPARTOUT_SKIPPED
-export PASSEPARTOUT_SKIPPED
-trap 'rm -f "$PASSEPARTOUT_SKIPPED"' EXIT
+PASSEPARTOUT_COUNTED=$PASSEPARTOUT_SKIPPED.counted
+export PASSEPARTOUT_SKIPPED PASSEPARTOUT_COUNTED
+trap 'rm -f "$PASSEPARTOUT_SKIPPED" "$PASSEPARTOUT_COUNTED"' EXIT
 trap 'exit 130' INT TERM
 
 step() { # name command…
@@ -78,6 +79,10 @@ for group in "$@"; do
     esac
 done
 
+if [ -s "$PASSEPARTOUT_COUNTED" ]; then
+    printf '\nSurvived:\n'
+    LC_ALL=C sort -u "$PASSEPARTOUT_COUNTED"
+fi
 if [ -s "$PASSEPARTOUT_SKIPPED" ]; then
     printf '\nSkipped:\n'
     LC_ALL=C sort -u "$PASSEPARTOUT_SKIPPED"

@@ -177,7 +177,7 @@ fn whatever_a_server_does_ends_soon_and_is_told_with_the_way_out() {
             cases += 1;
         }
     }
-    println!("{cases} cases of embedding servers");
+    crate::support::soak::survived(format!("{cases} cases of embedding servers"));
 }
 
 #[test]

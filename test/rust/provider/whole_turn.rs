@@ -5,16 +5,24 @@ use crate::support::engine::{Home, ask as words};
 use crate::support::soak::survived;
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::domain::turn::Ending;
+use passepartout::edge::config::Config;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::record::Finished;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Longer than any time-out of these engines: what takes so long hangs.
 const HANGS: Duration = Duration::from_secs(120);
-const NEXT: &str = "From the next one.";
+/// How often one provider is asked.
+const TRIES: u32 = 3;
+pub(super) const NEXT: &str = "From the next one.";
+
+/// Where a redirect leads: nobody may come here.
+pub(super) static ELSEWHERE: LazyLock<FakeServer> = LazyLock::new(|| FakeServer::start([]));
 
 /// What must come of a turn.
-enum Comes {
+pub(super) enum Comes {
     /// This answer.
     Text(&'static str),
     /// No answer, and these words to the user.
@@ -22,14 +30,14 @@ enum Comes {
 }
 use Comes::{Text, Words};
 
-struct Case {
-    name: &'static str,
-    script: fn(Dialect) -> Vec<Script>,
-    comes: Comes,
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) script: fn(Dialect) -> Vec<Script>,
+    pub(super) comes: Comes,
     /// It is waited for: the time-outs are short.
-    silent: bool,
+    pub(super) silent: bool,
     /// It goes on until somebody hangs up.
-    blocks: bool,
+    pub(super) blocks: bool,
 }
 
 const fn case(name: &'static str, script: fn(Dialect) -> Vec<Script>, comes: Comes) -> Case {
@@ -49,7 +57,7 @@ fn searches() -> [(&'static str, &'static str, Value); 3] {
     ]
 }
 
-const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     case(
         "split in UTF-8",
         |d| vec![Script::answer(d, &["Grüß dich, ", "漢字 😀!"], &[]).in_pieces(1)],
@@ -150,7 +158,7 @@ const CASES: &[Case] = &[
     ),
     case(
         "redirect",
-        |_| vec![status(307).header("location", "http://127.0.0.1:9/v1/")],
+        |_| vec![status(307).header("location", &format!("{}/v1/", ELSEWHERE.url()))],
         Words("which is not followed"),
     ),
     case("slow trickle", |d| vec![hello(d).in_pieces(40).dripping(Duration::from_millis(10))], Text("Hello, world")),
@@ -158,13 +166,22 @@ const CASES: &[Case] = &[
     silent("no answer", |_| vec![Script::nothing()], Words("said nothing for 1 seconds")),
 ];
 
-/// Sets scripted servers up as the providers of an engine that runs.
+/// Sets scripted servers up as the providers of an engine that runs, all of them here.
 fn set_up(engine: &Arc<Engine>, servers: &[(&str, Dialect, &FakeServer)]) {
+    set_up_at(
+        engine,
+        &servers.iter().map(|(name, dialect, server)| (*name, *dialect, *server, true)).collect::<Vec<_>>(),
+    );
+}
+
+/// As [`set_up`], saying of each server whether it runs here.
+pub(super) fn set_up_at(engine: &Arc<Engine>, servers: &[(&str, Dialect, &FakeServer, bool)]) {
     let word = |dialect| Kind::NAMES.iter().find(|(_, known)| *known == kind(dialect)).expect("a kind has a word").0;
     let entries: String = servers
         .iter()
-        .map(|(name, dialect, server)| {
-            format!("(\"{name}\" :kind \"{}\" :url \"{}\" :model \"m\" :local t)", word(*dialect), server.url())
+        .map(|(name, dialect, server, local)| {
+            let (kind, url, local) = (word(*dialect), server.url(), if *local { "t" } else { "nil" });
+            format!("(\"{name}\" :kind \"{kind}\" :url \"{url}\" :model \"m\" :local {local})")
         })
         .collect();
     let names: String = servers.iter().map(|(name, ..)| format!("\"{name}\" ")).collect();
@@ -176,11 +193,7 @@ fn set_up(engine: &Arc<Engine>, servers: &[(&str, Dialect, &FakeServer)]) {
 async fn engine(home: &Home, patience: u64, tokens: usize) -> Arc<Engine> {
     let engine = home
         .engine_with(|config| {
-            config.request_timeout = patience;
-            config.stall_timeout = patience;
-            config.request_tries = 3;
-            // No wait at all, and who wants one is not asked again.
-            config.retry_wait = 0;
+            hasty(config, patience);
             config.context_tokens = tokens;
         })
         .await;
@@ -190,16 +203,34 @@ async fn engine(home: &Home, patience: u64, tokens: usize) -> Arc<Engine> {
 
 /// Runs a turn that must end by itself; returns it, and what was streamed.
 async fn turn(home: &Home, engine: &Arc<Engine>, at: &str) -> (Finished, String) {
-    let done = tokio::time::timeout(HANGS, home.ask(engine, "What about the boiler?")).await;
+    turn_of(home, engine, "What about the boiler?", at).await
+}
+
+/// As [`turn`], of other words.
+pub(super) async fn turn_of(home: &Home, engine: &Arc<Engine>, words: &str, at: &str) -> (Finished, String) {
+    let done = tokio::time::timeout(HANGS, home.ask(engine, words)).await;
     done.unwrap_or_else(|_| panic!("{at}: it hangs"))
 }
 
+/// Sets how many seconds are waited for a word, with two more tries and no wait between them.
+pub(super) fn hasty(config: &mut Config, patience: u64) {
+    (config.request_timeout, config.stall_timeout) = (patience, patience);
+    config.request_tries = TRIES;
+    // No wait at all, and who wants one is not asked again.
+    config.retry_wait = 0;
+}
+
 /// One case, alone and with another provider behind it.
-async fn check_case(home: &Home, engine: &Arc<Engine>, dialect: Dialect, case: &Case) {
+async fn check_case(home: &Home, engine: &Arc<Engine>, dialect: Dialect, case: &Case, longest: &AtomicU64) {
     let at = format!("{dialect:?}, {}", case.name);
     let server = FakeServer::start((case.script)(dialect));
     set_up(engine, &[("fake", dialect, &server)]);
+    let begun = Instant::now();
     let (alone, streamed) = turn(home, engine, &at).await;
+    if case.silent {
+        let took = begun.elapsed().as_millis();
+        longest.fetch_max(u64::try_from(took).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
     let notice = alone.report.notice.clone().unwrap_or_default();
     match case.comes {
         Text(text) => {
@@ -249,10 +280,10 @@ async fn check_cancel(engine: &Arc<Engine>, dialect: Dialect, case: &Case) {
 
 #[test]
 fn every_fault_of_every_protocol_ends_in_an_answer_or_in_words() {
-    let count = AtomicUsize::new(0);
+    let (count, longest) = (AtomicUsize::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for dialect in DIALECTS {
-            let count = &count;
+            let (count, longest) = (&count, &longest);
             scope.spawn(move || {
                 let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
                 runtime.expect("a runtime starts").block_on(async {
@@ -260,7 +291,7 @@ fn every_fault_of_every_protocol_ends_in_an_answer_or_in_words() {
                         let home = Home::new(&[("house.org", "* The boiler\nIt is old.\n")]);
                         let engine = engine(&home, if hasty { 1 } else { 40 }, 16_384).await;
                         for case in CASES.iter().filter(|case| case.silent == hasty) {
-                            check_case(&home, &engine, dialect, case).await;
+                            check_case(&home, &engine, dialect, case, longest).await;
                             count.fetch_add(2, Ordering::Relaxed);
                             if case.blocks {
                                 check_cancel(&engine, dialect, case).await;
@@ -274,7 +305,12 @@ fn every_fault_of_every_protocol_ends_in_an_answer_or_in_words() {
     });
     let count = count.into_inner();
     assert_eq!(count, DIALECTS.len() * (2 * CASES.len() + CASES.iter().filter(|case| case.blocks).count()));
-    survived(format!("{count} turns against misbehaving servers of four protocols"));
+    assert_eq!(ELSEWHERE.connections(), 0, "a redirect leads nobody there");
+    let longest = longest.into_inner() as f64 / 1000.0;
+    survived(format!(
+        "{count} turns against misbehaving servers of four protocols; where silence is waited for, {TRIES} times a second, \
+         the longest took {longest:.1} s"
+    ));
 }
 
 #[test]
