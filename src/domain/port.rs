@@ -398,6 +398,12 @@ pub trait Nearness: Send + Sync + std::fmt::Debug {
     fn near_node(&self, id: &NodeId, most: usize) -> Vec<(NodeId, f32)>;
 }
 
+/// Knows which words stand in notes that a reader may not see.
+pub trait Quotes: Send + Sync + std::fmt::Debug {
+    /// Returns whether such words stand in a text. It takes time linear in the text.
+    fn quotes(&self, text: &str) -> bool;
+}
+
 /// A model behind a cascade: picks a provider, and is given the prompt that suits where it runs.
 #[async_trait]
 pub trait Model: Send + Sync {

@@ -190,6 +190,7 @@ fn contexts(view: &View, index: &Index, of: &str, now: DateTime, questions: &[St
         apart: false,
         pinned: &[],
         unpinned: &[],
+        quoting: None,
         nearness: None,
         near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
     };

@@ -165,6 +165,7 @@ impl World {
             near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
             pinned: &[],
             unpinned: &[],
+            quoting: None,
         };
         context::assemble(&self.view, &self.index, &request, &self.tokens).tokens
     }

@@ -57,6 +57,7 @@ fn request(max_tokens: usize) -> Request<'static> {
         near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
         pinned: &[],
         unpinned: &[],
+        quoting: None,
     }
 }
 

@@ -228,6 +228,65 @@ async fn an_open_note_that_quotes_a_private_one_is_told_to_models_here_alone() {
     assert!(!server.requests()[1].body.contains("growth behind the left"));
 }
 
+/// What a model elsewhere is told that is asked “what of the ear plugs?”, with plugs that quote nothing in another file.
+async fn told_elsewhere(files: &[(&str, &str)]) -> (Home, String) {
+    let plugs = ("plugs.org", "* Ear plugs\n:PROPERTIES:\n:ID: plugs\n:END:\nBuy ear plugs for the ear.\n");
+    let home = Home::new(&[files, &[plugs]].concat());
+    let server = FakeServer::start([says("Plugs.")]);
+    let engine = home.served(&server, &["fake"], false).await;
+    engine.wait_until_filled();
+    engine.confirm_provider("fake", &format!("{}/v1/", server.url())).await.expect("it is stored");
+    let (finished, _) = home.ask(&engine, "what of the ear plugs?").await;
+    assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report.notice);
+    assert_eq!(engine.known_privacy(&finished.session), Privacy::Open);
+    assert_eq!(engine.inspect_last(&origin()).await.expect("it was sent").proof, Proof::Absent);
+    let body = server.requests()[0].body.clone();
+    engine.close().await;
+    (home, body)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_that_a_private_note_has_too_are_left_out_wherever_they_stand_and_the_rest_is_told() {
+    let title = "Plan for the renovation of the old boat house at the lake";
+    let line = ":header-args: :results output :session main :exports both :tangle no";
+    let body = "The boards below the ear of the boat are soft, and the paint comes off.";
+    let child = format!("** Ear boards\n:PROPERTIES:\n:ID: boards\n:END:\n{body}\n");
+    let linked = format!("* Today :private:\nSee [[file:boat.org][{title}]].\n");
+    for (private, open, gone, stays) in [
+        // The title of a file, and of a heading, with something below it.
+        (linked.clone(), format!("#+TITLE: {title}\n* Ear boards\n{body}\n"), "boat house", None),
+        (linked.clone(), format!("* {title}\n{child}"), "boat house", None),
+        // It is quoted below the title: what stands elsewhere below it is told.
+        (format!("* Today :private:\n{DIAGNOSIS}\n"), format!("* Boat\n{DIAGNOSIS}\n{child}"), "behind", Some(body)),
+        // The outline tells properties, where another place tells the title alone.
+        (
+            format!("* Today :private:\n:PROPERTIES:\n{line}\n:END:\nRain.\n"),
+            format!("* Boat\n:PROPERTIES:\n{line}\n:END:\n{child}"),
+            ":results output",
+            Some(body),
+        ),
+    ] {
+        let (_home, told) = told_elsewhere(&[("boat.org", &open), ("diary.org", &private)]).await;
+        assert!(!told.contains(gone) && told.contains("Buy ear plugs"), "{open}: {told}");
+        assert!(stays.is_none_or(|stays| told.contains(stays)), "{open}: {told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_copy_of_many_notes_is_left_out_however_many_they_are() {
+    for count in [100, 1_000] {
+        let heading = |n: usize| {
+            format!("* Ear plugs {n}\nThe plugs number {n} for the left ear stand in row {n} of the shelf {n} there.\n")
+        };
+        let notes: String = (0..count).map(heading).collect();
+        let copy = format!("#+FILETAGS: :private:\n{notes}");
+        let (_home, told) = told_elsewhere(&[("many.org", &notes), ("copy.org", &copy)]).await;
+        assert!(!told.contains("of the shelf"), "{count}: {told}");
+        // What is not a copy is found behind so many; where they are too many, looking for it ends.
+        assert!(count > 100 || told.contains("Buy ear plugs"), "{told}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn standing_texts_that_quote_a_private_note_go_to_no_model_elsewhere() {
     let home = home();

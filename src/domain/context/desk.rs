@@ -61,7 +61,7 @@ impl<'a> Desk<'a> {
         counter: &'a dyn CountTokens,
     ) -> Self {
         let frame = counter.count(&render::fence(&[]));
-        let tray = Tray::new(counter, request.audience.clearance(), frame, request.unpinned);
+        let tray = Tray::new(counter, frame, request);
         Desk { view, index, request, tray, dropped: Vec::new() }
     }
 
@@ -102,6 +102,11 @@ impl<'a> Desk<'a> {
         self.dropped.push((node.id().clone(), reason));
     }
 
+    /// Counts a node that did not fit; one that may not be told says nothing of the room there is.
+    fn missed(&self, node: &NodeRef) -> usize {
+        usize::from(!self.tray.is_quoting(node))
+    }
+
     /// Whether a node may be a candidate: the user looks there, and it is open to the reader.
     fn may_see(&mut self, node: &NodeRef) -> bool {
         self.view.sight().holds(node.file(), node.index) && self.is_open(node)
@@ -128,9 +133,15 @@ impl<'a> Desk<'a> {
         }
         let max = self.request.max_tokens;
         if !self.tray.offer(&node, Rendered::Full, Reason::Focus, max) {
+            // What may not be told is no candidate, wherever point is.
+            if self.tray.is_quoting(&node) {
+                return None;
+            }
             let (text, lost) = self.cut(&node, counter);
             let reason = if lost == 0 { Reason::Focus } else { Reason::FocusCut(lost) };
-            self.tray.put(&node, Rendered::Full, reason, text, usize::MAX);
+            if !self.tray.put(&node, Rendered::Full, reason, text, usize::MAX) {
+                return None;
+            }
         }
         let left = max.saturating_sub(self.tray.used);
         let share = if self.asked().is_some() { (left as f32 * BELOW_SHARE) as usize } else { left };
@@ -148,7 +159,7 @@ impl<'a> Desk<'a> {
             if !self.is_open(&below) || self.tray.offer(&below, Rendered::Full, Reason::BelowFocus, limit) {
                 continue;
             }
-            misses += 1;
+            misses += self.missed(&below);
             if !self.tray.offer(&below, Rendered::Title, Reason::BelowFocus, limit) {
                 self.drop(&below, Reason::OverBudget);
             }
@@ -229,7 +240,7 @@ impl<'a> Desk<'a> {
             let limit = if minutes >= 0 { self.request.max_tokens } else { limit };
             if self.may_see(&node) && !self.tray.note_due(&node, reason, &what, limit) {
                 self.drop(&node, Reason::OverBudget);
-                misses += 1;
+                misses += self.missed(&node);
             }
         }
     }
@@ -257,7 +268,7 @@ impl<'a> Desk<'a> {
         for node in nodes {
             if self.may_see(&node) && !self.tray.offer(&node, rendered, reason.clone(), limit) {
                 self.drop(&node, Reason::OverBudget);
-                misses += 1;
+                misses += self.missed(&node);
             }
             if misses > MISSES {
                 break;
@@ -342,7 +353,8 @@ impl<'a> Desk<'a> {
                 continue;
             }
             let reason = why(&found, best, near_cosine);
-            if !self.tray.offer(&found.node, Rendered::Full, reason, self.request.max_tokens) {
+            let taken = self.tray.offer(&found.node, Rendered::Full, reason, self.request.max_tokens);
+            if !taken && self.missed(&found.node) > 0 {
                 misses.push(found);
             }
         }
@@ -400,9 +412,13 @@ impl<'a> Desk<'a> {
             let (rendered, reason, tokens) = (piece.rendered, piece.reason.clone(), piece.tokens);
             nodes.push(Included { id: id.clone(), rendered, reason, tokens });
         }
+        let quoting = self.tray.take_quoting().into_iter().map(|id| (id, Reason::Quotes));
+        let mut dropped: Vec<(NodeId, Reason)> = quoting.chain(self.dropped).collect();
         let mut named: HashSet<NodeId> = HashSet::new();
-        self.dropped.retain(|(id, _)| !places.contains_key(id) && named.insert(id.clone()));
-        Context { nodes, text, tokens, dropped: self.dropped, privacy }
+        // One that quotes is named even where its title is in: whoever asked may want it out altogether.
+        let out = |id: &NodeId, reason: &Reason| *reason == Reason::Quotes || !places.contains_key(id);
+        dropped.retain(|(id, reason)| out(id, reason) && named.insert(id.clone()));
+        Context { nodes, text, tokens, dropped, privacy }
     }
 }
 

@@ -35,8 +35,9 @@ use crate::domain::context::reason::Reason;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
-use crate::domain::port::{CountTokens, Nearness};
+use crate::domain::port::{CountTokens, Nearness, Quotes};
 use jiff::civil::DateTime;
+use std::collections::BTreeSet;
 
 pub use crate::domain::context::desk::NEAR;
 
@@ -87,6 +88,17 @@ pub struct Request<'a> {
     pub pinned: &'a [NodeId],
     /// What the user wants out; the focus is in all the same.
     pub unpinned: &'a [NodeId],
+    /// What may not be told though it is open, when there is anything of the kind.
+    pub quoting: Option<Quoting<'a>>,
+}
+
+/// Which texts are as private as what they quote. They are told neither as they are nor above others, the focus included.
+#[derive(Clone, Copy, Debug)]
+pub struct Quoting<'a> {
+    /// Whether words that the reader may not see stand in a text: each is asked about as it would be told.
+    pub words: &'a dyn Quotes,
+    /// Nodes in which such were found before: of these not even the title is told, but above another node.
+    pub found: &'a BTreeSet<NodeId>,
 }
 
 /// One node that is in.
@@ -111,7 +123,7 @@ pub struct Context {
     pub tokens: usize,
     /// What is in it, in the order of the text.
     pub nodes: Vec<Included>,
-    /// What was considered and left out, best first, and why.
+    /// What was considered and left out, best first, and why. Of what quotes the title may be in all the same.
     pub dropped: Vec<(NodeId, Reason)>,
     /// The strictest label of what is in it.
     pub privacy: Privacy,

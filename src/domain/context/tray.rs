@@ -1,12 +1,12 @@
 //! Gathers what goes into a context, and keeps count of its tokens. It never takes what does not fit.
 
 use crate::domain::context::reason::Reason;
-use crate::domain::context::{Rendered, render};
+use crate::domain::context::{Quoting, Rendered, Request, render};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::port::CountTokens;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// Where a node stands: file and index. The order is the order in which nodes are written.
@@ -32,6 +32,9 @@ pub struct Tray<'a> {
     clearance: Privacy,
     /// What the user wants out.
     barred: HashSet<&'a NodeId>,
+    quoting: Option<Quoting<'a>>,
+    /// Nodes that were not taken as words that the reader may not see stand in them, or in a title above them.
+    found: BTreeSet<NodeId>,
     /// Tokens in use.
     pub used: usize,
     /// What is planned, one line each, first things first.
@@ -51,14 +54,42 @@ pub fn spot(node: &NodeRef) -> Spot {
 
 impl<'a> Tray<'a> {
     /// Starts with nothing but the tokens that the frame takes.
-    pub fn new(counter: &'a dyn CountTokens, clearance: Privacy, used: usize, barred: &'a [NodeId]) -> Self {
-        let (due, pieces, order) = Default::default();
-        Tray { counter, clearance, barred: barred.iter().collect(), used, due, pieces, order, taken: (0, 0, 0) }
+    pub fn new(counter: &'a dyn CountTokens, used: usize, request: &Request<'a>) -> Self {
+        let (due, pieces, order, found) = Default::default();
+        let (clearance, quoting) = (request.audience.clearance(), request.quoting);
+        let barred = request.unpinned.iter().collect();
+        Tray { counter, clearance, barred, quoting, found, used, due, pieces, order, taken: (0, 0, 0) }
     }
 
     /// Returns whether the user wants a node out. Where nothing is barred no node's id is made for that.
     pub fn is_barred(&self, node: &NodeRef) -> bool {
         !self.barred.is_empty() && self.barred.contains(node.id())
+    }
+
+    /// Returns whether a node is not taken for the words that stand in it.
+    pub fn is_quoting(&self, node: &NodeRef) -> bool {
+        let known = self.quoting.map_or(0, |quoting| quoting.found.len()) + self.found.len();
+        known > 0 && (self.found.contains(node.id()) || self.quoting.is_some_and(|q| q.found.contains(node.id())))
+    }
+
+    /// Returns the nodes that were not taken for that, and forgets them.
+    pub fn take_quoting(&mut self) -> BTreeSet<NodeId> {
+        std::mem::take(&mut self.found)
+    }
+
+    /// Looks through a text as it would be told; when it may not be, so is the node for whose sake it would.
+    fn quotes(&mut self, text: &str, node: &NodeRef) -> bool {
+        let quotes = self.quoting.is_some_and(|quoting| quoting.words.quotes(text));
+        if quotes {
+            self.found.insert(node.id().clone());
+        }
+        quotes
+    }
+
+    /// Returns whether a node is refused without a look at its text: it is not for the reader, it is known to quote, or
+    /// so many did that looking on would take too long.
+    fn refuses(&self, node: &NodeRef) -> bool {
+        node.privacy() > self.clearance || self.found.len() >= MOST_QUOTING || self.is_quoting(node)
     }
 
     /// Returns whether a node is in, at least as fully as asked.
@@ -71,6 +102,9 @@ impl<'a> Tray<'a> {
     pub fn offer(&mut self, node: &NodeRef, rendered: Rendered, reason: Reason, limit: usize) -> bool {
         if self.holds(node, rendered) {
             return true;
+        }
+        if self.refuses(node) {
+            return false;
         }
         // Only the focus is worth the time of reading and counting what will hardly fit.
         if rendered == Rendered::Full && reason != Reason::Focus && self.is_hopeless(node, limit) {
@@ -99,7 +133,7 @@ impl<'a> Tray<'a> {
     /// Takes a node as it has been written, if it fits; see [`Tray::offer`].
     pub fn put(&mut self, node: &NodeRef, rendered: Rendered, reason: Reason, text: String, limit: usize) -> bool {
         let focus = matches!(reason, Reason::Focus | Reason::FocusCut(_));
-        if node.privacy() > self.clearance || (!focus && self.is_barred(node)) {
+        if self.refuses(node) || (!focus && self.is_barred(node)) {
             return false;
         }
         let known = self.pieces.get(&spot(node)).map_or(0, |piece| piece.tokens);
@@ -115,6 +149,9 @@ impl<'a> Tray<'a> {
                 return false;
             }
             let text = render::title(&parent);
+            if self.quotes(&text, node) {
+                return false;
+            }
             above = parent.parent();
             let Some(piece) = self.piece(parent, Rendered::Title, Reason::Ancestor, text, room) else { return false };
             room -= piece.tokens;
@@ -123,6 +160,9 @@ impl<'a> Tray<'a> {
         let bytes = text.len();
         // What does not fit is counted no further than that.
         let Some(piece) = self.piece(node.clone(), rendered, reason, text, room) else { return false };
+        if self.quotes(&piece.text, node) {
+            return false;
+        }
         if rendered == Rendered::Full {
             self.taken = (self.taken.0 + bytes, self.taken.1 + piece.tokens, self.taken.2 + 1);
         }
@@ -139,12 +179,15 @@ impl<'a> Tray<'a> {
 
     /// Takes one line about a planned node if it fits. Returns whether it did.
     pub fn note_due(&mut self, node: &NodeRef, reason: Reason, what: &str, limit: usize) -> bool {
-        if node.privacy() > self.clearance || self.is_barred(node) {
+        if self.refuses(node) || self.is_barred(node) {
             return false;
         }
         let room = limit.saturating_sub(self.used);
         let piece = self.piece(node.clone(), Rendered::Title, reason, render::due(node, what), room);
         let Some(piece) = piece else { return false };
+        if self.quotes(&piece.text, node) {
+            return false;
+        }
         self.used += piece.tokens;
         self.due.push(piece);
         true
@@ -186,5 +229,7 @@ impl<'a> Tray<'a> {
 
 /// Tokens of a text that people wrote are not longer than this many bytes on average.
 const BYTES_OF_TOKEN: usize = 6;
+/// After so many nodes that quote nothing more is taken.
+const MOST_QUOTING: usize = 256;
 /// After so many texts their mean says what others will take.
 const KNOWN_TEXTS: usize = 4;

@@ -95,6 +95,7 @@ impl ContextEngine {
             near_cosine: context::rank::NEAR_COSINE,
             pinned: &pins.pinned,
             unpinned: &pins.unpinned,
+            quoting: None,
         };
         context::assemble(&self.view, &self.index, &request, self.tokens.as_ref())
     }

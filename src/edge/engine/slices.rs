@@ -4,15 +4,15 @@ use crate::domain::context::almanac::holds_until;
 use crate::domain::context::outline::outline;
 use crate::domain::context::pins::Pins;
 use crate::domain::context::reason::Reason;
-use crate::domain::context::render::{full, title};
-use crate::domain::context::{Audience, Context, Included, Rendered, Request, assemble};
+use crate::domain::context::{Audience, Context, Included, Quoting, Request, assemble};
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
-use crate::domain::port::{CountTokens, Nearness};
+use crate::domain::port::{CountTokens, Nearness, Quotes};
 use crate::edge::engine::Engine;
 use jiff::civil::DateTime;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 
 /// The lines around notes take no more tokens than this.
@@ -42,8 +42,8 @@ pub struct Wanted<'a> {
     pub max_tokens: usize,
 }
 
-/// Notes that quote private ones are looked for in a slice until so many were found.
-const MOST_QUOTING: usize = 64;
+/// A slice is made so often at most until no title of what quotes stands in it. The words themselves never do.
+const ROUNDS: usize = 3;
 
 /// Makes the parts of a slice.
 type Make<'a, const N: usize> = dyn Fn(&View, &Request<'_>, &dyn CountTokens) -> [Context; N] + 'a;
@@ -212,50 +212,45 @@ impl Engine {
         context
     }
 
-    /// Has the parts of a slice made, and made again without the notes in which words of others stand that their reader may
-    /// not see: these are as private as what they quote. What is left of that when it was tried often enough is found by
-    /// whoever judges the whole prompt, and then nothing of it leaves.
+    /// Has the parts of a slice made without what holds words that its reader may not see: every text is looked through
+    /// before it is taken, as it would be told. What holds them is left out altogether, its title too, so the parts are
+    /// made again where that stands in one already.
     fn without_quoting<const N: usize>(&self, wanted: Wanted<'_>, make: &Make<'_, N>) -> [Context; N] {
         let (changed, view) = (self.changed_lately(), self.view_in_sight());
         let meaning = self.meaning(&view, wanted.may_see);
         let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
-        let (mut pins, mut quoting) = (Pins::of(&view, &self.pins.lock()), Vec::new());
-        loop {
-            // The one in focus as well: what may not leave is no candidate.
-            let focus = wanted.focus.filter(|id| !quoting.contains(*id));
-            let wanted = Wanted { focus, ..wanted };
-            let request = Request { nearness, ..self.request(wanted, &changed, &pins) };
-            let mut made = make(&view, &request, self.tokens.as_ref());
-            let mut more = match quoting.len() < MOST_QUOTING {
-                true => self.quoting_in(&view, &made, wanted.may_see),
-                false => Vec::new(),
-            };
-            more.retain(|id| !quoting.contains(id));
-            if more.is_empty() {
-                tell_quoting(&mut made, quoting);
-                return made;
+        let pins = Pins::of(&view, &self.pins.lock());
+        let words = Words { engine: self, may_see: wanted.may_see };
+        let looked_through = wanted.may_see < Privacy::Private && self.knows_quotations();
+        let mut found: BTreeSet<NodeId> = BTreeSet::new();
+        let mut round = 1;
+        let mut made = loop {
+            let quoting = looked_through.then_some(Quoting { words: &words, found: &found });
+            let request = Request { nearness, quoting, ..self.request(wanted, &changed, &pins) };
+            let made = make(&view, &request, self.tokens.as_ref());
+            let quotes = made.iter().flat_map(|part| &part.dropped).filter(|(_, reason)| *reason == Reason::Quotes);
+            found.extend(quotes.map(|(id, _)| id.clone()).collect::<Vec<_>>());
+            let mut told = made.iter().flat_map(|part| &part.nodes).filter(|node| node.reason != Reason::Ancestor);
+            if round == ROUNDS || !told.any(|node| found.contains(&node.id)) {
+                break made;
             }
-            pins.pinned.retain(|id| !more.contains(id));
-            pins.unpinned.extend(more.iter().cloned());
-            quoting.extend(more);
+            round += 1;
+        };
+        if looked_through {
+            made.iter_mut().for_each(|part| self.emptied_where_it_quotes(part, wanted.may_see));
         }
+        tell_quoting(&mut made, found);
+        made
     }
 
-    /// Returns the nodes of a slice in which words stand that its reader may not see.
-    fn quoting_in(&self, view: &View, made: &[Context], may_see: Privacy) -> Vec<NodeId> {
-        if may_see == Privacy::Private || !made.iter().any(|part| self.quotes_beyond(&part.text, may_see)) {
-            return Vec::new();
+    /// Leaves nothing of a part in which such words stand all the same, as they do where two texts meet.
+    fn emptied_where_it_quotes(&self, part: &mut Context, may_see: Privacy) {
+        if !self.quotes_beyond(&part.text, may_see) {
+            return;
         }
-        let mut seen = BTreeSet::new();
-        let nodes = made.iter().flat_map(|part| &part.nodes).filter(|node| seen.insert((&node.id, node.rendered)));
-        let quotes = |node: &&Included| {
-            let text = view.get(&node.id).map(|found| match node.rendered {
-                Rendered::Title => title(&found),
-                Rendered::Full => full(&found),
-            });
-            text.is_some_and(|text| self.quotes_beyond(&text, may_see))
-        };
-        nodes.filter(quotes).map(|node| node.id.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+        let left_out = part.nodes.drain(..).map(|node| (node.id, Reason::Quotes));
+        part.dropped = left_out.chain(part.dropped.drain(..)).collect();
+        (part.text, part.tokens, part.privacy) = (String::new(), 0, Privacy::Open);
     }
 
     fn request<'a>(&self, wanted: Wanted<'a>, changed: &'a [NodeId], pins: &'a Pins) -> Request<'a> {
@@ -276,16 +271,40 @@ impl Engine {
             near_cosine: self.config.semantic_threshold,
             pinned: &pins.pinned,
             unpinned: &pins.unpinned,
+            quoting: None,
         }
     }
 }
 
 /// Says of notes that were left out as they quote private ones that this is why.
-fn tell_quoting(made: &mut [Context], quoting: Vec<NodeId>) {
+fn tell_quoting(made: &mut [Context], mut found: BTreeSet<NodeId>) {
+    let quotes = made.iter().flat_map(|part| &part.dropped).filter(|(_, reason)| *reason == Reason::Quotes);
+    found.extend(quotes.map(|(id, _)| id.clone()).collect::<Vec<_>>());
+    for node in made.iter().flat_map(|part| &part.nodes) {
+        found.remove(&node.id);
+    }
     for part in made.iter_mut() {
-        part.dropped.retain(|(id, _)| !quoting.contains(id));
+        part.dropped.retain(|(id, reason)| *reason != Reason::Quotes && !found.contains(id));
     }
     if let Some(last) = made.last_mut() {
-        last.dropped.extend(quoting.into_iter().map(|id| (id, Reason::Quotes)));
+        last.dropped.extend(found.into_iter().map(|id| (id, Reason::Quotes)));
+    }
+}
+
+/// The words that a reader may not see.
+struct Words<'a> {
+    engine: &'a Engine,
+    may_see: Privacy,
+}
+
+impl Quotes for Words<'_> {
+    fn quotes(&self, text: &str) -> bool {
+        self.engine.quotes_beyond(text, self.may_see)
+    }
+}
+
+impl fmt::Debug for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Words").field("may_see", &self.may_see).finish_non_exhaustive()
     }
 }
