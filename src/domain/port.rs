@@ -86,6 +86,8 @@ pub struct Prompt {
     /// How many bytes of `system`, from its beginning, do not change from turn to turn; 0 when that is not known.
     /// Providers that take marks for their caches are told of it.
     pub stable: usize,
+    /// What people call the parts of `system`, each with where it ends; empty when that is not known.
+    pub parts: Vec<(&'static str, usize)>,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
     /// The tools.

@@ -299,7 +299,39 @@ async fn standing_texts_that_quote_a_private_note_go_to_no_model_elsewhere() {
     let (finished, _) = home.ask(&engine, "which shops are open?").await;
     assert_eq!((finished.report.ending, server.requests().len()), (Ending::Failed, 0), "{:?}", finished.report.notice);
     let notice = finished.report.notice.clone().unwrap_or_default();
-    assert!(notice.contains("stand in the private note “Doctor”"), "{notice}");
+    let told = "Words of what models are told (your rules) stand in the private note “Doctor”, so only models that run here \
+                are asked; change the one or the other to have others asked.";
+    assert!(notice.contains(told), "{notice}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_models_are_told_beside_a_conversation_never_makes_that_private() {
+    let home = home();
+    let identity = home.config().settings.join("IDENTITY");
+    std::fs::create_dir_all(home.config().settings).expect("a folder");
+    let server = FakeServer::start([says("All of them."), says("None.")]);
+    for local in [false, true] {
+        std::fs::write(&identity, format!("You are a friend. {DIAGNOSIS}\n")).expect("it is written");
+        let engine = home.served(&server, &["fake"], local).await;
+        engine.confirm_provider("fake", &format!("{}/v1/", server.url())).await.expect("it is stored");
+        let before = server.requests().len();
+        let (finished, _) = home.ask(&engine, "which shops are open?").await;
+        let sent = server.requests().len() - before;
+        // A model that runs here is told them: nothing private stands in its answer for that.
+        let expected = if local { (Ending::Answered, 1) } else { (Ending::Failed, 0) };
+        assert_eq!((finished.report.ending, sent), expected, "{:?}", finished.report.notice);
+        let notice = finished.report.notice.clone().unwrap_or_default();
+        assert_eq!(notice.contains("(identity) stand in the private note “Doctor”"), !local, "{notice}");
+        assert_eq!(engine.known_privacy(&finished.session), Privacy::Open);
+        assert_eq!(finished.report.conversation.labels.privacy, Privacy::Open);
+        if !local {
+            // As soon as they are gone the same conversation goes on.
+            std::fs::write(&identity, "You are a friend.\n").expect("it is written");
+            let (finished, _) = home.ask(&engine, "and now?").await;
+            assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report.notice);
+        }
+        engine.close().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

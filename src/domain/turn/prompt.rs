@@ -102,10 +102,11 @@ pub fn made(
     now: jiff::civil::DateTime,
 ) -> Prompt {
     let privacy = briefing.privacy.unwrap_or(Privacy::Open).max(conversation.labels.privacy);
-    let (system, stable) = system(briefing, now);
+    let System { text: system, stable, parts } = system(briefing, now);
     Prompt {
         system,
         stable,
+        parts,
         messages: conversation.messages.clone(),
         tools: offered.iter().map(|tool| spec(tool)).collect(),
         privacy,
@@ -140,7 +141,7 @@ fn may_see(desk: &Desk<'_>, locality: Locality) -> Privacy {
 pub(super) fn fixed_tokens(desk: &Desk<'_>, lean: Lean) -> usize {
     let told = [Locality::Local, Locality::Remote].map(|locality| {
         let briefing = briefing(desk, locality, lean);
-        desk.tokens.count(&system(&briefing, desk.now).0)
+        desk.tokens.count(&system(&briefing, desk.now).text)
     });
     let tools = desk.offered.iter().map(|tool| tokens_of_tool(&spec(tool), desk.tokens)).sum::<usize>();
     told.into_iter().max().unwrap_or(0).saturating_add(tools)
@@ -214,16 +215,26 @@ fn parts(briefing: &Briefing, now: jiff::civil::DateTime) -> Vec<Part> {
     ]
 }
 
-/// Returns the system text, and how many bytes of it stay the same from turn to turn.
-fn system(briefing: &Briefing, now: jiff::civil::DateTime) -> (String, usize) {
-    let (mut out, mut stable) = (String::new(), 0);
+/// The system text.
+struct System {
+    text: String,
+    /// How many bytes of it stay the same from turn to turn.
+    stable: usize,
+    /// What people call its parts, each with where it ends.
+    parts: Vec<(&'static str, usize)>,
+}
+
+/// Returns the system text.
+fn system(briefing: &Briefing, now: jiff::civil::DateTime) -> System {
+    let (mut out, mut stable, mut ends) = (String::new(), 0, Vec::new());
     for part in parts(briefing, now).into_iter().filter(|part| !part.text.is_empty()) {
         out.push_str(if out.is_empty() { "" } else { "\n\n" });
         out.push_str(part.title);
         out.push_str(&part.text);
         stable = if part.stays { out.len() } else { stable };
+        ends.push((part.name, out.len()));
     }
-    (out, stable)
+    System { text: out, stable, parts: ends }
 }
 
 /// Returns what people call the parts of what a model is told, each with its tokens; empty parts are left out.

@@ -125,7 +125,7 @@ impl Engine {
         if kept_out > 0 && !self.knows_every_quotation() {
             return (kept_out, Proof::Unknown);
         }
-        match self.quotation_of(prompt).map(|note| note.privacy) {
+        match self.quoted_in(prompt).privacy() {
             Some(privacy) if privacy > most => (kept_out, Proof::Quoted),
             Some(_) | None => (kept_out, Proof::Absent),
         }

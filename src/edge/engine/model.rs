@@ -19,6 +19,7 @@ use crate::domain::turn::prompt::tokens;
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
 use crate::edge::engine::ledger::Behalf;
+use crate::edge::engine::quotations::Quoted;
 use crate::edge::engine::record::kind;
 use crate::edge::provider::cascade::{Cascade, Meter, Metered, Permit};
 use crate::edge::provider::config::ProviderConfig;
@@ -121,6 +122,17 @@ pub(super) struct Known {
     shared: bool,
 }
 
+/// A prompt as it may be sent, by what it quotes.
+pub(super) struct Unquoted {
+    /// The prompt, as private as that.
+    pub(super) prompt: Prompt,
+    /// How private the conversation is from it.
+    label: Privacy,
+    /// What it quotes that only warns, and in which part of what is told beside the conversation: the user is told once
+    /// it went elsewhere.
+    warns: Vec<(QuotedNote, Option<String>)>,
+}
+
 impl TurnModel<'_> {
     async fn known(&self, cascade: &Cascade) -> Known {
         let confirmed = self.engine.confirmed(cascade).await;
@@ -167,18 +179,18 @@ impl TurnModel<'_> {
     ) -> Result<Answered, ModelFailure> {
         let given = Mutex::new(Privacy::Open);
         let outside = Mutex::new(Outside::default());
-        let warned = Mutex::new(None);
+        let warned = Mutex::new(Vec::new());
         // The tokens of the prompt that was sent last, as we count them.
         let sent = Mutex::new(0);
         let watched = |locality: Locality| {
-            let (made, warns) = self.unquoted(prompt(locality), locality);
+            let Unquoted { prompt: made, label, warns } = self.unquoted(prompt(locality), locality);
             *warned.lock() = warns;
             if locality == Locality::Remote {
                 self.briefings.count_left_out();
             }
             *given.lock() = match locality {
                 Locality::Builtin => Privacy::Open,
-                Locality::Local | Locality::Remote => made.privacy,
+                Locality::Local | Locality::Remote => label,
             };
             *outside.lock() = match locality {
                 Locality::Builtin => Outside::default(),
@@ -216,14 +228,13 @@ impl TurnModel<'_> {
         let privacy = match reply.locality {
             // The built-in provider is given no context: it draws on what it names.
             Locality::Builtin => self.privacy_of(&reply.completion.sources),
-            Locality::Local | Locality::Remote => reply.privacy,
+            Locality::Local | Locality::Remote => *given.lock(),
         };
         self.engine.mark_private(&self.session, privacy);
         if reply.locality == Locality::Remote {
             // Not before: where another model answers after all, nothing of it went elsewhere.
-            if let Some(note) = warned.into_inner() {
-                let title = self.names_private.then_some(note.title.as_str());
-                self.engine.tell_quotation(&self.session, title, note.privacy);
+            for (note, part) in warned.into_inner() {
+                self.tell_quotation(&note, part.as_deref());
                 self.engine.count_sent_tags(Some(note.tag));
             }
             self.briefings.count_marked(if known.shared { Privacy::Ask } else { Privacy::ELSEWHERE });
@@ -277,8 +288,8 @@ impl TurnModel<'_> {
         let known = self.known(&cascade).await;
         let judged = |locality: Locality| {
             let prompt = prompt(locality);
-            let quoted = self.quoted(&prompt, locality).map_or(prompt.privacy, |note| note.privacy);
-            Prompt { privacy: prompt.privacy.max(quoted), ..prompt }
+            let quoted = self.quoted(&prompt, locality).privacy();
+            Prompt { privacy: quoted.map_or(prompt.privacy, |quoted| quoted.max(prompt.privacy)), ..prompt }
         };
         let permits =
             |provider: &dyn Profile, prompt: &Prompt| self.permit(&known, provider, prompt, self.counted(prompt));
@@ -305,34 +316,49 @@ impl TurnModel<'_> {
         (route, cascade)
     }
 
-    /// Returns the note more private than a prompt whose words stand in it.
-    fn quoted(&self, prompt: &Prompt, locality: Locality) -> Option<QuotedNote> {
+    /// Returns the notes more private than a prompt whose words stand in it. What is told beside the conversation may
+    /// stand before a model that runs here.
+    fn quoted(&self, prompt: &Prompt, locality: Locality) -> Quoted {
         let quoted = match (locality, prompt.privacy) {
             // The built-in provider reads what was typed alone, and sends nothing.
-            (Locality::Builtin, _) | (_, Privacy::Private) => None,
+            (Locality::Builtin, _) | (_, Privacy::Private) => Quoted::default(),
             (Locality::Local | Locality::Remote, Privacy::Open | Privacy::Warn | Privacy::Ask) => {
-                in_place(|| self.engine.quotation_of(prompt))
+                in_place(|| self.engine.quoted_in(prompt)).beyond(prompt.privacy)
             }
         };
-        quoted.filter(|note| note.privacy > prompt.privacy)
+        match locality {
+            Locality::Remote => quoted,
+            Locality::Builtin | Locality::Local => Quoted { beside: None, ..quoted },
+        }
     }
 
-    /// Returns a prompt as private as what it quotes: of what is kept only a model that runs here may have it. Of what
-    /// only warns the note is returned: the user is told once it went elsewhere.
-    pub(super) fn unquoted(&self, prompt: Prompt, locality: Locality) -> (Prompt, Option<QuotedNote>) {
-        let Some(note) = self.quoted(&prompt, locality) else { return (prompt, None) };
-        if note.privacy == Privacy::Warn {
-            return (Prompt { privacy: note.privacy, ..prompt }, Some(note));
+    /// Returns a prompt as private as what it quotes: of what is kept only a model that runs here may have it. Where the
+    /// conversation quotes it, it counts as private from now on; where that stands beside it, this prompt alone does.
+    pub(super) fn unquoted(&self, prompt: Prompt, locality: Locality) -> Unquoted {
+        let quoted = self.quoted(&prompt, locality);
+        let (own, most) = (prompt.privacy, quoted.privacy());
+        let label = quoted.said.as_ref().map_or(own, |note| note.privacy);
+        let said = quoted.said.map(|note| (note, None));
+        let beside = quoted.beside.map(|(note, part)| (note, Some(part)));
+        let (kept, warns): (Vec<_>, Vec<_>) =
+            said.into_iter().chain(beside).partition(|(note, _)| note.privacy.is_kept());
+        for (note, part) in kept {
+            let first = part.is_none() && self.engine.known_privacy(&self.session) < note.privacy;
+            if part.is_none() {
+                self.engine.mark_private(&self.session, note.privacy);
+            }
+            let goes = note.privacy < Privacy::Private && self.engine.is_shared(&self.session);
+            let new = !goes && self.tell_quotation(&note, part.as_deref());
+            if first || (new && part.is_some()) {
+                self.engine.count_tags([note.tag]);
+            }
         }
-        if self.engine.known_privacy(&self.session) < note.privacy {
-            self.engine.count_tags([note.tag]);
-        }
-        self.engine.mark_private(&self.session, note.privacy);
-        if note.privacy == Privacy::Private || !self.engine.is_shared(&self.session) {
-            let title = self.names_private.then_some(note.title.as_str());
-            self.engine.tell_quotation(&self.session, title, note.privacy);
-        }
-        (Prompt { privacy: note.privacy, ..prompt }, None)
+        Unquoted { prompt: Prompt { privacy: most.unwrap_or(own).max(own), ..prompt }, label, warns }
+    }
+
+    fn tell_quotation(&self, note: &QuotedNote, part: Option<&str>) -> bool {
+        let title = self.names_private.then_some(note.title.as_str());
+        self.engine.tell_quotation(&self.session, part, title, note.privacy)
     }
 
     fn outside_of(&self, sources: &[NodeId]) -> Vec<crate::domain::outside::Piece> {

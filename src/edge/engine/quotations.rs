@@ -42,6 +42,30 @@ pub struct QuotationsRead {
     pub left_out_warning: usize,
 }
 
+/// The most private notes whose words stand in a prompt, by where they do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Quoted {
+    /// In the conversation: in what was said in it, or came of it.
+    pub(super) said: Option<QuotedNote>,
+    /// In what is told beside it, and in which part of that. Nobody put it into the conversation, and what is told
+    /// another time may be without it.
+    pub(super) beside: Option<(QuotedNote, String)>,
+}
+
+impl Quoted {
+    /// Returns how private the most private of them is.
+    pub(super) fn privacy(&self) -> Option<Privacy> {
+        let beside = self.beside.as_ref().map(|(note, _)| note);
+        self.said.iter().chain(beside).map(|note| note.privacy).max()
+    }
+
+    /// Leaves those alone that are more private than this.
+    pub(super) fn beyond(self, privacy: Privacy) -> Quoted {
+        let said = self.said.filter(|note| note.privacy > privacy);
+        Quoted { said, beside: self.beside.filter(|(note, _)| note.privacy > privacy) }
+    }
+}
+
 /// Whether words of it are looked for: it may leave only if the user says so, if at all, or the user wants to be told.
 fn is_private(card: &Card) -> bool {
     card.strictest() > Privacy::Open
@@ -146,18 +170,25 @@ impl Engine {
         self.quoting.known.read().quoted(text).is_some_and(|(_, privacy)| privacy > may_see)
     }
 
-    /// Returns the most private note whose words stand anywhere in a prompt: in what is told beside the conversation, of
+    /// Returns the most private notes whose words stand anywhere in a prompt: in what is told beside the conversation, of
     /// memory too, in the conversation, or in what is said of tools. What is sent and what is proven of it both rest on this.
-    pub(super) fn quotation_of(&self, prompt: &Prompt) -> Option<QuotedNote> {
+    pub(super) fn quoted_in(&self, prompt: &Prompt) -> Quoted {
         if !self.knows_quotations() {
-            return None;
+            return Quoted::default();
         }
-        let mut found: Vec<QuotedNote> = self.quotation(&prompt.system).into_iter().collect();
+        let (mut said, mut beside): (Option<QuotedNote>, Option<(QuotedNote, String)>) = (None, None);
         for tool in &prompt.tools {
-            found.extend(self.quotation(&tool.summary));
-            found.extend(self.quotation_in(&tool.schema));
+            let found = [self.quotation(&tool.summary), self.quotation_in(&tool.schema)];
+            let found = found.into_iter().flatten().map(|note| (note, format!("the tool {}", tool.name)));
+            beside = beside.into_iter().chain(found).max_by_key(|(note, _)| note.privacy);
         }
+        let told = self.quotation(&prompt.system).map(|note| {
+            let part = self.quoting_part(prompt, note.privacy);
+            (note, format!("what models are told ({part})"))
+        });
+        beside = beside.into_iter().chain(told).max_by_key(|(note, _)| note.privacy);
         for message in &prompt.messages {
+            let mut found: Vec<QuotedNote> = said.into_iter().collect();
             match message {
                 Message::Text { text, .. } | Message::Result { text, .. } => found.extend(self.quotation(text)),
                 Message::Calls { text, calls, thinking } => {
@@ -167,11 +198,23 @@ impl Engine {
                     found.extend(args.filter_map(|value| self.quotation_in(value)));
                 }
             }
-            if found.last().is_some_and(|note| note.privacy == Privacy::Private) {
+            said = found.into_iter().max_by_key(|note| note.privacy);
+            if said.as_ref().is_some_and(|note| note.privacy == Privacy::Private) {
                 break;
             }
         }
-        found.into_iter().max_by_key(|note| note.privacy)
+        Quoted { said, beside }
+    }
+
+    /// Returns what people call the part of the system text in which words of a note so private stand.
+    fn quoting_part(&self, prompt: &Prompt, privacy: Privacy) -> &'static str {
+        let mut begin = 0;
+        let quotes = |(name, end): &(&'static str, usize)| {
+            let text = prompt.system.get(std::mem::replace(&mut begin, *end)..*end).unwrap_or_default();
+            self.quoting.known.read().quoted(text).filter(|(_, found)| *found == privacy).map(|_| *name)
+        };
+        // They may stand where two parts meet.
+        prompt.parts.iter().find_map(quotes).unwrap_or("all of it together")
     }
 
     /// Looks through the texts of an argument.
@@ -180,34 +223,45 @@ impl Engine {
         found.max_by_key(|note| note.privacy)
     }
 
-    /// Has the user told at the end of the turn which note the words of a conversation stand in.
-    pub(super) fn tell_quotation(&self, session: &SessionId, title: Option<&str>, privacy: Privacy) {
+    /// Has the user told at the end of the turn which note the words of a conversation stand in, or of a part of what is
+    /// told beside it. Returns whether that is new in this turn.
+    pub(super) fn tell_quotation(
+        &self,
+        session: &SessionId,
+        part: Option<&str>,
+        title: Option<&str>,
+        privacy: Privacy,
+    ) -> bool {
+        let words = part.unwrap_or("this conversation");
         if privacy == Privacy::Warn {
             let note = title.map_or("a note".to_string(), |title| format!("the note “{title}”"));
-            let said =
-                format!("Words of this conversation stand in {note}, and go to a model elsewhere: its tag warns.");
-            return self.tell(session, said);
+            return self.tell(
+                session,
+                format!("Words of {words} stand in {note}, and go to a model elsewhere: its tag warns."),
+            );
         }
         let note = title.map_or("a private note".to_string(), |title| format!("the private note “{title}”"));
+        let (so, change) = match part {
+            None => ("so it counts as private, and only models that run here are asked", ""),
+            Some(_) => ("so only models that run here are asked", "; change the one or the other to have others asked"),
+        };
         let way = match privacy {
             Privacy::Ask => "; /share lets notes that you want to be asked about go elsewhere in this conversation",
-            Privacy::Open | Privacy::Warn | Privacy::Private => "",
+            Privacy::Open | Privacy::Warn | Privacy::Private => change,
         };
-        let said = format!(
-            "Words of this conversation stand in {note}, so it counts as private, and only models that run here are \
-             asked{way}."
-        );
-        self.tell(session, said);
+        self.tell(session, format!("Words of {words} stand in {note}, {so}{way}."))
     }
 
-    /// Has the user told something at the end of a turn of a conversation.
-    pub(super) fn tell(&self, session: &SessionId, said: String) {
+    /// Has the user told something at the end of a turn of a conversation. Returns whether that is new in this turn.
+    pub(super) fn tell(&self, session: &SessionId, said: String) -> bool {
         let mut untold = self.quoting.untold.lock();
         let known = untold.entry(session.clone()).or_default();
-        if !known.contains(&said) {
+        let new = !known.contains(&said);
+        if new {
             let gap = if known.is_empty() { "" } else { " " };
             known.push_str(&format!("{gap}{said}"));
         }
+        new
     }
 
     /// Returns what the user is to be told of quotations in a conversation; once.

@@ -540,6 +540,7 @@ impl ContactRecord {
         let prompt = Prompt {
             stable: if self.system.is_char_boundary(self.stable) { self.stable } else { 0 },
             system: self.system,
+            parts: Vec::new(),
             messages: conversation.messages.clone(),
             tools: self.tools.into_iter().map(tool).collect(),
             privacy: conversation.labels.privacy,

@@ -44,7 +44,7 @@ impl TurnModel<'_> {
         let mut prompts: Vec<Prompt> = Vec::new();
         let (singles, rest) = cascade.apart(together.count, &mut |single| {
             let Some(provider) = single.in_order().into_iter().next() else { return Ok(false) };
-            let (prompt, _) = self.unquoted(prompt(provider.locality()), provider.locality());
+            let prompt = self.unquoted(prompt(provider.locality()), provider.locality()).prompt;
             let permits =
                 |provider: &dyn Profile, prompt: &Prompt| self.permit(known, provider, prompt, self.counted(prompt));
             match single.foresee(&prompt, &permits) {

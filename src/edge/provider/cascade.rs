@@ -57,8 +57,6 @@ pub struct Reply {
     pub completion: Completion,
     /// Where the provider runs.
     pub locality: Locality,
-    /// How private the prompt was.
-    pub privacy: Privacy,
 }
 
 /// What a cascade remembers of its providers from one request to the next.
@@ -129,8 +127,8 @@ fn may(prompt: &Prompt, provider: &dyn Provider, permits: Permits<'_>) -> Result
     match (prompt.privacy, provider.locality()) {
         // Nobody is asked about a provider that may not have it anyway.
         (Privacy::Private, Locality::Remote) => Err(Shut::Skip(
-            "not asked: the conversation holds private notes, which never leave this machine; \
-             ask again in a new chat, or use a model that runs here"
+            "not asked: words of private notes stand in what it would be sent, and these never leave this machine; \
+             use a model that runs here, or ask in a new chat without them"
                 .into(),
         )),
         (_, Locality::Builtin) => Ok(()),
@@ -373,7 +371,7 @@ impl Cascade {
             match admitted.send(&mut both).await {
                 Ok(completion) => {
                     self.memory.iter().for_each(|memory| memory.answered(&name));
-                    return Ok(Reply { completion, locality, privacy: prompt.privacy });
+                    return Ok(Reply { completion, locality });
                 }
                 Err(error) => {
                     self.memory.iter().for_each(|memory| memory.failed(&error));

@@ -33,6 +33,7 @@ fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {
     Prompt {
         system: "mark order tiles done".to_string(),
         stable: 0,
+        parts: Vec::new(),
         messages,
         tools: Vec::new(),
         privacy: Privacy::Private,
