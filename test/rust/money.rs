@@ -269,6 +269,35 @@ async fn a_cap_keeps_what_would_go_beyond_it_from_being_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_slip_in_the_table_of_prices_lifts_no_cap_in_dollars() {
+    let comma = "| fake | m* | 2026-01-01 | 1,25 | 0.125 | 10 |\n";
+    let exact = "| fake | m | 2026-01-01 | 1,25 | 0.125 | 10 |\n";
+    let day = "| fake | m | 2026-02-30 | 1 | 1 | 1 |\n";
+    let mend = "prices.org: line 3: “1,25” is no amount such as 2.50";
+    for (name, value, slip, expected) in [
+        ("DAY_BUDGET_USD", "5", exact, Some(mend)),
+        ("SESSION_BUDGET_USD", "5", exact, Some(mend)),
+        // What is named more closely counts, and so does what has a day that can be read.
+        ("DAY_BUDGET_USD", "5", comma, None),
+        ("DAY_BUDGET_USD", "5", day, None),
+        ("DAY_BUDGET_USD", "0.01", day, Some("the cap of this day is $0.01")),
+        // Nobody works in the background here, and without a cap in dollars the price is only unknown.
+        ("BACKGROUND_BUDGET_USD", "5", exact, None),
+        ("UNPRICED_CALLS", "3", exact, None),
+    ] {
+        let home = Home::new(&[("home.org", NOTES)]);
+        set_prices(&home, PRICES);
+        let server = FakeServer::start([says("Blue."), says("Still blue.")]);
+        let engine = capped(&home, &server, &[(name, value)]).await;
+        set_prices(&home, &format!("{PRICES}{slip}"));
+        let done = home.ask(&engine, "and now?").await.0;
+        let said = done.report.notice.clone().unwrap_or_default();
+        assert_eq!(server.requests().len(), 1 + usize::from(expected.is_none()), "{name} {value} {slip}: {said}");
+        assert!(said.contains(expected.unwrap_or_default()), "{name} {value} {slip}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn calls_at_once_do_not_go_beyond_a_cap_together() {
     let home = Home::new(&[("home.org", NOTES)]);
     set_prices(&home, PRICES);

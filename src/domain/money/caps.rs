@@ -23,6 +23,12 @@ impl Caps {
     pub fn any(&self) -> bool {
         *self != Caps::default()
     }
+
+    /// Tells whether there is one in dollars on such work.
+    pub fn in_dollars(&self, work: Work) -> bool {
+        let background = self.background.filter(|_| work == Work::Background);
+        self.session.or(self.day).or(background).is_some()
+    }
 }
 
 /// A cap as people know it.

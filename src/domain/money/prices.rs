@@ -53,8 +53,10 @@ impl fmt::Display for Price {
 struct Row {
     provider: String,
     model: String,
+    /// `None` where that cannot be read.
     from: Option<Date>,
-    price: Option<Price>,
+    /// Or its line, and what is wrong with it.
+    price: Result<Price, String>,
 }
 
 /// Prices, as a table has them.
@@ -79,31 +81,33 @@ impl Prices {
             match row(&cells) {
                 Ok(row) => rows.push(row),
                 Err(why) => {
-                    wrong.push(format!("line {}: {why}", number + 1));
-                    rows.extend(unreadable(&cells));
+                    let why = format!("line {}: {why}", number + 1);
+                    rows.extend(unreadable(&cells, &why));
+                    wrong.push(why);
                 }
             }
         }
         (Prices(rows), wrong)
     }
 
-    /// Returns these prices, and others where these have none.
-    pub fn price<'a>(tables: impl IntoIterator<Item = &'a Prices>, asked: &Asked<'_>) -> Option<(Price, Date)> {
-        tables.into_iter().find_map(|table| table.find(asked)).flatten()
+    /// Returns these prices, and others where these have none; `None` where none has.
+    ///
+    /// # Errors
+    /// Where the row that counts cannot be read, its line and why: nobody knows the price then, whatever other rows say.
+    pub fn price<'a>(tables: impl IntoIterator<Item = &'a Prices>, asked: &Asked<'_>) -> Result<Option<Price>, String> {
+        let found = tables.into_iter().find_map(|table| table.find(asked));
+        found.map(|row| row.price.clone()).transpose()
     }
 
-    /// Returns the row that counts: what it says, or `None` where that cannot be read, as then nobody knows the price.
-    fn find(&self, asked: &Asked<'_>) -> Option<Option<(Price, Date)>> {
+    /// Returns the row that counts.
+    fn find(&self, asked: &Asked<'_>) -> Option<&Row> {
         let fits = |row: &&Row| {
             let provider = row.provider == "*" || row.provider.eq_ignore_ascii_case(asked.provider);
             provider && row.from.is_none_or(|from| from <= asked.day) && fits_model(&row.model, asked.model)
         };
-        // The more is said of whom it is about, the more it counts; then the newest.
-        let rank = |row: &Row| {
-            (row.provider != "*", !row.model.ends_with('*'), row.model.len(), row.from.unwrap_or(Date::MAX))
-        };
-        let found = self.0.iter().filter(fits).max_by_key(|row| rank(row))?;
-        Some(found.price.zip(found.from))
+        // The more is said of whom it is about, the more it counts; then the newest, and what has no day is never newer.
+        let rank = |row: &Row| (row.provider != "*", !row.model.ends_with('*'), row.model.len(), row.from);
+        self.0.iter().filter(fits).max_by_key(|row| rank(row))
     }
 }
 
@@ -138,14 +142,14 @@ fn row(cells: &[&str]) -> Result<Row, String> {
     let input = dollars(input)?;
     let cached = if cached.is_empty() { input } else { dollars(cached)? };
     let price = Price { input, cached, output: dollars(output)? };
-    Ok(Row { provider: provider.to_string(), model: model.to_string(), from: Some(from), price: Some(price) })
+    Ok(Row { provider: provider.to_string(), model: model.to_string(), from: Some(from), price: Ok(price) })
 }
 
 /// Returns what a row that cannot be read is about: of that the price is unknown, and not what an older row says.
-fn unreadable(cells: &[&str]) -> Option<Row> {
+fn unreadable(cells: &[&str], why: &str) -> Option<Row> {
     let (provider, model) = (cells.first()?.to_string(), cells.get(1)?.to_string());
     let from = cells.get(2).and_then(|from| day_of(from));
-    (!provider.is_empty() && !model.is_empty()).then_some(Row { provider, model, from, price: None })
+    (!provider.is_empty() && !model.is_empty()).then(|| Row { provider, model, from, price: Err(why.to_string()) })
 }
 
 fn day_of(cell: &str) -> Option<Date> {
@@ -172,8 +176,8 @@ mod tests {
         assert_eq!(wrong, Vec::<String>::new());
         let check = |provider: &str, model: &str, day: Date, expected: Option<(u64, u64)>| {
             let found = Prices::price([&prices], &Asked { provider, model, day });
-            let found = found.map(|(price, _)| (price.input.0 / 1_000_000, price.output.0 / 1_000_000));
-            assert_eq!(found, expected, "{provider} {model} {day}");
+            let found = found.map(|price| price.map(|price| (price.input.0 / 1_000_000, price.output.0 / 1_000_000)));
+            assert_eq!(found, Ok(expected), "{provider} {model} {day}");
         };
         check("one", "big-1", date(2026, 1, 5), Some((3, 15)));
         check("ONE", "big-1", date(2026, 2, 1), Some((2, 10)));
@@ -190,8 +194,8 @@ mod tests {
         let (shipped, _) = Prices::read(TABLE);
         let (own, _) = Prices::read("| * | big-* | 2020-01-01 | 7 | 7 | 7 |");
         let asked = Asked { provider: "one", model: "big-2", day: date(2026, 3, 1) };
-        let found = Prices::price([&own, &shipped], &asked).expect("there is a price");
-        assert_eq!(found.0.input, Micros(7_000_000));
+        let found = Prices::price([&own, &shipped], &asked).expect("it can be read");
+        assert_eq!(found.map(|price| price.input), Some(Micros(7_000_000)));
     }
 
     #[test]
@@ -206,11 +210,17 @@ mod tests {
             // It stands behind one that would do.
             let (prices, wrong) = Prices::read(&format!("{row}\n| one | m | 2025-01-01 | 1 | 1 | 1 |"));
             assert_eq!(wrong, [why], "{row}");
+            // It counts where it is the newest; where it has no day it may be older, and what is dated counts.
+            let older = Price { input: Micros(1_000_000), cached: Micros(1_000_000), output: Micros(1_000_000) };
+            let counts = !row.starts_with("| | m") && !row.contains("soon");
             let found = Prices::price([&prices], &Asked { provider: "one", model: "m", day: date(2026, 3, 1) });
-            assert_eq!(found.is_none(), !row.starts_with("| | m"), "{row}: nobody knows what it costs now");
+            assert_eq!(found, if counts { Err(why.to_string()) } else { Ok(Some(older)) }, "{row}");
             let other = Prices::price([&prices], &Asked { provider: "one", model: "n", day: date(2026, 3, 1) });
-            assert_eq!(other, None);
+            assert_eq!(other, Ok(None));
         }
+        let (alone, wrong) = Prices::read("| one | m | 2025-02-30 | 3 | 3 | 15 |");
+        let found = Prices::price([&alone], &Asked { provider: "one", model: "m", day: date(2026, 3, 1) });
+        assert_eq!(found.err().as_slice(), wrong);
     }
 
     #[test]

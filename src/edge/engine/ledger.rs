@@ -108,8 +108,15 @@ impl Open<'_> {
                 if let Some(usage) = completion.usage {
                     // What the settings call the model may be its only name in the table.
                     let price = |model: &str| self.engine.price(self.provider, model, self.at);
-                    let price = price(&call.model).or_else(|| price(self.provider.model()));
-                    call.cost = price.map_or(Cost::Unknown, |price| Cost::Known(price.of(&usage)));
+                    let price = price(&call.model).and_then(|known| match known {
+                        Some(_) => Ok(known),
+                        None => price(self.provider.model()),
+                    });
+                    call.cost = match price {
+                        Ok(price) => price.map_or(Cost::Unknown, |price| Cost::Known(price.of(&usage))),
+                        // It could be read when the call began: what was held then is the best that is known.
+                        Err(_) => self.estimate,
+                    };
                 }
             }
             Err(error) => {
@@ -193,7 +200,7 @@ impl Engine {
     ) -> Result<Open<'a>, String> {
         let engine = self.me.upgrade().ok_or("this program ends")?;
         let at = self.clock.now();
-        let wanted = self.wanted(provider, prompt, session, behalf);
+        let wanted = self.wanted(provider, prompt, session, behalf)?;
         let estimate = wanted.estimate;
         let held = Some(self.hold_for_call(wanted, behalf).await?);
         let (session, behalf) = (session.clone(), behalf.clone());
@@ -201,21 +208,41 @@ impl Engine {
     }
 
     /// Returns what a call would need of the caps.
-    fn wanted(&self, provider: &dyn Profile, prompt: &Prompt, session: &SessionId, behalf: &Behalf) -> Wanted {
+    ///
+    /// # Errors
+    /// Where a cap in dollars holds and the price cannot be read: a slip in the table must not lift the cap.
+    fn wanted(
+        &self,
+        provider: &dyn Profile,
+        prompt: &Prompt,
+        session: &SessionId,
+        behalf: &Behalf,
+    ) -> Result<Wanted, String> {
         let day = local(self.clock.now()).date();
-        let estimate = self.estimate(provider, prompt);
-        Wanted { session: session.0.clone(), day, work: behalf.work, estimate }
+        let estimate = match self.estimate(provider, prompt) {
+            Ok(estimate) => estimate,
+            Err(why) if behalf.caps(&self.config.caps).in_dollars(behalf.work) => {
+                return Err(format!(
+                    "there is a cap on what is spent, and its price cannot be read; mend the table, {why}"
+                ));
+            }
+            Err(_) => Cost::Unknown,
+        };
+        Ok(Wanted { session: session.0.clone(), day, work: behalf.work, estimate })
     }
 
     /// Returns what a call may cost: the tokens of its prompt as the provider counts them, and [`ANSWER`] for the answer.
-    fn estimate(&self, provider: &dyn Profile, prompt: &Prompt) -> Cost {
-        let Some(price) = self.price(provider, provider.model(), self.clock.now()) else { return Cost::Unknown };
+    ///
+    /// # Errors
+    /// Where its price cannot be read: which line of the table, and why.
+    fn estimate(&self, provider: &dyn Profile, prompt: &Prompt) -> Result<Cost, String> {
+        let Some(price) = self.price(provider, provider.model(), self.clock.now())? else { return Ok(Cost::Unknown) };
         let input = self.factor(provider).theirs(tokens(prompt, self.tokens.as_ref()));
         let input = u64::try_from(input).unwrap_or(u64::MAX);
         if price == Price::NOTHING {
-            return Cost::Known(Micros::default());
+            return Ok(Cost::Known(Micros::default()));
         }
-        Cost::Guessed(price.of(&Usage { input, output: ANSWER, ..Usage::default() }))
+        Ok(Cost::Guessed(price.of(&Usage { input, output: ANSWER, ..Usage::default() })))
     }
 
     /// Writes calls down, in their order.

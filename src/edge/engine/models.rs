@@ -164,7 +164,7 @@ impl Engine {
             let place = stand.locality.filter(|_| !stand.model.is_empty());
             let listed = place.and_then(|_| self.listed(&stand.name, now));
             let price = place.map(|place| {
-                let price = price_in(&own, &stand.name, place, &stand.model, now);
+                let price = price_in(&own, &stand.name, place, &stand.model, now).unwrap_or_default();
                 price_words(price, listed.as_ref().and_then(|model| model.price))
             });
             Standing { context: listed.and_then(|model| model.context), price, stand }
@@ -218,7 +218,7 @@ impl Engine {
         let (own, now) = (self.own_prices().0, self.clock.now());
         let known = |model: &Listed| {
             let place = ProviderConfig { model: model.name.clone(), ..config.clone() }.locality();
-            let price = price_in(&own, &config.name, place, &model.name, now);
+            let price = price_in(&own, &config.name, place, &model.name, now).unwrap_or_default();
             Known {
                 name: model.name.clone(),
                 context: model.context,

@@ -89,7 +89,7 @@ impl Engine {
         if !caps.any() {
             return Ok(());
         }
-        let wanted = self.wanted(provider, prompt, session, behalf);
+        let wanted = self.wanted(provider, prompt, session, behalf)?;
         match (&*self.ledger.accounts.lock(), is_free(wanted.estimate)) {
             (_, true) => Ok(()),
             (Ok(accounts), false) => {
@@ -114,7 +114,8 @@ impl Engine {
             return Ok(());
         }
         let wanted = calls.iter().map(|(provider, prompt)| self.wanted(*provider, prompt, session, behalf));
-        let costly: Vec<Wanted> = wanted.filter(|wanted| !is_free(wanted.estimate)).collect();
+        let wanted = wanted.collect::<Result<Vec<Wanted>, String>>()?;
+        let costly: Vec<Wanted> = wanted.into_iter().filter(|wanted| !is_free(wanted.estimate)).collect();
         match &*self.ledger.accounts.lock() {
             _ if costly.is_empty() => Ok(()),
             Ok(accounts) => accounts.check_all(costly, caps).map_err(|why| of_preset(why, caps, &self.config.caps)),

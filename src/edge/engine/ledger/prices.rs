@@ -37,21 +37,38 @@ impl Engine {
         }
     }
 
-    /// Returns the price of a model at a moment; nothing is paid for what runs here.
-    pub(super) fn price(&self, provider: &dyn Profile, model: &str, at: jiff::Timestamp) -> Option<Price> {
+    /// Returns the price of a model at a moment, `None` where it is not known; nothing is paid for what runs here.
+    ///
+    /// # Errors
+    /// Where the line of the user's table that says it cannot be read: which, and why.
+    pub(super) fn price(
+        &self,
+        provider: &dyn Profile,
+        model: &str,
+        at: jiff::Timestamp,
+    ) -> Result<Option<Price>, String> {
         let (own, _) = self.own_prices();
-        price_in(&own, provider.name(), provider.locality(), model, at)
+        let wrong = |why| format!("{}: {why}", self.prices_file().0.display());
+        price_in(&own, provider.name(), provider.locality(), model, at).map_err(wrong)
     }
 }
 
 /// Returns the price of a model at a moment, with the user's table at hand; nothing is paid for what runs here.
-pub fn price_in(own: &Prices, provider: &str, place: Locality, model: &str, at: jiff::Timestamp) -> Option<Price> {
+///
+/// # Errors
+/// Where the line that says it cannot be read: which, and why.
+pub fn price_in(
+    own: &Prices,
+    provider: &str,
+    place: Locality,
+    model: &str,
+    at: jiff::Timestamp,
+) -> Result<Option<Price>, String> {
     match place {
-        Locality::Builtin | Locality::Local => return Some(Price::NOTHING),
+        Locality::Builtin | Locality::Local => return Ok(Some(Price::NOTHING)),
         Locality::Remote => {}
     }
-    let asked = Asked { provider, model, day: local(at).date() };
-    Prices::price([own, &STANDARD], &asked).map(|(price, _)| price)
+    Prices::price([own, &STANDARD], &Asked { provider, model, day: local(at).date() })
 }
 
 #[cfg(test)]
@@ -64,7 +81,8 @@ mod tests {
         assert_eq!(wrong, Vec::<String>::new());
         let price = |model: &str, day: jiff::civil::Date| {
             let found = Prices::price([&prices], &Asked { provider: "anthropic", model, day });
-            found.map(|(price, _)| [price.input, price.cached, price.output].map(|amount| amount.0 / 10_000))
+            let found = found.expect("it can be read");
+            found.map(|price| [price.input, price.cached, price.output].map(|amount| amount.0 / 10_000))
         };
         let known = jiff::civil::date(2026, 10, 24);
         for (model, day, expected) in [
