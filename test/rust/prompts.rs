@@ -1,10 +1,11 @@
 //! How a prompt is put together: what stands first and stays, and what gives way when there is no room.
 
-use crate::support::engine::{Home, ask, provide};
+use crate::support::engine::{Home, ask, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::label::Privacy;
 use passepartout::domain::port::CountTokens;
 use passepartout::domain::signal::{Role, Said};
+use passepartout::domain::turn::Ending;
 use passepartout::domain::turn::earlier::{Earlier, collapse};
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::focus::Turnabout;
@@ -167,7 +168,7 @@ fn of_role(server: &FakeServer, request: usize, role: &str) -> Vec<String> {
 async fn the_rules_are_the_same_at_turn_1_and_turn_500_and_what_collapsed_is_read_again() {
     let home = Home::new(&[("boat.org", BOAT)]);
     own_rules(&home);
-    let old: Earlier = collapse(chat(500), 0, &Tokens::default()).earlier.swap_remove(350);
+    let old: Earlier = collapse(chat(500), 0, &Tokens::default()).past.named.swap_remove(350);
     let reopen = json!({"turn": old.name, "explanation": "It was said there."});
     let server = FakeServer::start([
         says("one"),
@@ -200,6 +201,38 @@ async fn the_rules_are_the_same_at_turn_1_and_turn_500_and_what_collapsed_is_rea
     assert_eq!(of_role(&server, 2, "tool"), std::slice::from_ref(&old.text), "it is read as it was said");
     // Another chat does not have it.
     assert!(!done.report.deeds.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_gives_way_behind_a_restart_is_read_again_as_it_was_said() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    let whole = collapse(chat(60), usize::MAX, &Tokens::default()).whole;
+    let write = json!({"path": home.project("deck.txt"), "content": "Larch.", "explanation": "The user wants it."});
+    let reopen = json!({"turn": whole[0].name, "explanation": "It was said there."});
+    let server = FakeServer::start([
+        Reply::answer(Dialect::OpenAi, &[], &[("c1", "write-file", write)]),
+        Reply::answer(Dialect::OpenAi, &[], &[("c2", "reopen-turn", reopen)]),
+        says("It lasts."),
+    ]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let question = Ask { history: chat(60), ..ask("which wood for the deck?") };
+    let parked = engine.ask(question, engine.new_turn(), &mut |_| {}).await;
+    assert_eq!(parked.report.ending, Ending::Parked, "{:?}", parked.report.notice);
+    assert_eq!(of_role(&server, 0, "user").len(), 61, "all of it stands there whole");
+    let plan = waiting(&engine);
+    engine.close().await;
+    let less = |config: &mut passepartout::edge::config::Config| {
+        config.context_tokens = 6_000;
+        provide(config, &[("fake", &server, true)], &["fake"]);
+    };
+    let engine = home.engine_with(less).await;
+    home.read(&engine).await;
+    let done = home.approve(&engine, &plan).await.expect("the approval counts");
+    assert_eq!(done.report.text, "It lasts.", "{:?}", done.report);
+    let users = of_role(&server, 1, "user");
+    assert!(users.len() < 61 && users[0].starts_with("[Earlier turns of this chat,"), "{}", users[0]);
+    assert!(users.contains(&"Question 60 about the boat?".to_string()), "the newest stand whole");
+    assert!(of_role(&server, 2, "tool").contains(&whole[0].text), "{:?}", of_role(&server, 2, "tool"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -766,7 +766,8 @@ async fn what_came_from_outside_travels_into_the_conversation_the_prompt_and_the
     };
     let outside = passepartout::domain::outside::Outside::of_sources(["an older page".to_string()]);
     let world = World::new([Say::Calls(vec![edit("c1")])]);
-    let (report, _) = world.start(Start::Words { signal, history: Vec::new(), outside }).await;
+    let (report, _) =
+        world.start(Start::Words { signal, history: Vec::new(), past: Default::default(), outside }).await;
     assert_eq!(report.conversation.outside.sources(), ["a message from a gateway", "an older page"]);
     assert!(world.plan(0).action.led().is_some());
 }
@@ -834,7 +835,9 @@ async fn the_history_stands_before_the_words_and_is_sent() {
         Message::Text { role: Role::Assistant, text: "Hello!".into() },
     ];
     let body = Body::UserInput { text: "Again?".into(), history: Vec::new() };
-    let (report, _) = world.start(Start::Words { signal: signal(body), history, outside: Default::default() }).await;
+    let (report, _) = world
+        .start(Start::Words { signal: signal(body), history, past: Default::default(), outside: Default::default() })
+        .await;
     let Conversation { messages, .. } = &report.conversation;
     assert_eq!(messages.len(), 4);
     assert_eq!(world.prompts()[0].messages, messages[..3]);

@@ -5,17 +5,18 @@ use crate::domain::hash::ContentHasher;
 use crate::domain::label::Privacy;
 use crate::domain::port::{CountTokens, Message};
 use crate::domain::signal::{Role, Said};
+use crate::domain::turn::prompt::tokens_of;
 
 /// The tool that reopens one.
 pub const REOPEN: &str = "reopen-turn";
 /// How the list of titles begins.
 const LIST: &str = "[Earlier turns of this chat";
-/// How a turn begins that gave way while an answer was made.
-const NAMED: &str = "[A turn of this chat, by its name and title for lack of room:";
 /// How many characters of a title are shown.
 const TITLE: usize = 80;
 /// Which part of the room the list of titles may take: one of so many.
 const LIST_PART: usize = 4;
+/// The list takes about so many tokens without its lines.
+const FRAME: usize = 40;
 /// How many bytes of a hash a name has.
 const NAME_BYTES: usize = 6;
 /// How many characters are reopened at once.
@@ -39,31 +40,61 @@ pub struct Earlier {
 /// A conversation as it stands in a prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Collapsed {
-    /// Its messages, oldest first; the titles of what is collapsed stand in the first.
+    /// Its messages, oldest first.
     pub messages: Vec<Message>,
-    /// What is collapsed, oldest first.
-    pub earlier: Vec<Earlier>,
-    /// What is whole, oldest first: while its answer is made, one may be [named alone](name_oldest) after all.
+    /// Which of them are what.
+    pub past: Past,
+    /// What is whole, oldest first: while its answer is made, one may be [named alone](Past::give_way) after all.
     pub whole: Vec<Earlier>,
+}
+
+/// How the turns of a conversation that are over stand in its messages, before everything else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// What is told by its name and title alone, oldest first; the list of them is the first message, if there are any.
+    pub named: Vec<Earlier>,
+    /// What stands behind that whole, oldest first: how many messages each turn has.
+    pub whole: Vec<usize>,
 }
 
 impl Earlier {
     fn of(said: &[Said]) -> Earlier {
+        let privacy = said.iter().map(|one| one.privacy).max().unwrap_or(Privacy::Open);
+        let texts = said.iter().map(|one| (one.role, one.text.as_str()));
+        Earlier { aside: said.iter().all(|one| one.aside), ..Earlier::of_texts(texts, privacy) }
+    }
+
+    /// Makes it of messages as they stand in a prompt; what was said is a text.
+    fn of_messages(messages: &[Message], privacy: Privacy) -> Earlier {
+        let texts = messages.iter().filter_map(|message| match message {
+            Message::Text { role, text } => Some((*role, text.as_str())),
+            Message::Calls { .. } | Message::Result { .. } => None,
+        });
+        Earlier::of_texts(texts, privacy)
+    }
+
+    fn of_texts<'a>(texts: impl Iterator<Item = (Role, &'a str)>, privacy: Privacy) -> Earlier {
         let mut hasher = ContentHasher::new("earlier turn");
-        let mut text = String::new();
-        for one in said {
-            hasher.text(who(one.role)).text(&one.text);
+        let (mut text, mut first) = (String::new(), None);
+        for (role, said) in texts {
+            hasher.text(who(role)).text(said);
             let gap = if text.is_empty() { "" } else { "\n\n" };
-            text.push_str(&format!("{gap}{}:\n{}", who(one.role), one.text));
+            text.push_str(&format!("{gap}{}:\n{said}", who(role)));
+            first.get_or_insert(said);
         }
         let name = hasher.finish().iter().take(NAME_BYTES).map(|byte| format!("{byte:02x}")).collect();
-        let line = said.first().and_then(|one| one.text.trim().lines().next()).unwrap_or("").trim();
+        let line = first.and_then(|said| said.trim().lines().next()).unwrap_or("").trim();
         let mut title: String = line.chars().take(TITLE).collect();
         if line.chars().nth(TITLE).is_some() {
             title.push('…');
         }
-        let privacy = said.iter().map(|one| one.privacy).max().unwrap_or(Privacy::Open);
-        Earlier { name, title, text, privacy, aside: said.iter().all(|one| one.aside) }
+        Earlier { name, title, text, privacy, aside: false }
+    }
+
+    /// Returns its line in the list.
+    fn line(&self) -> String {
+        let what = if self.aside { " (another answer, which was not followed)" } else { "" };
+        format!("- {} “{}”{what}", self.name, self.title)
     }
 
     /// Returns what was said in it from a character on, as much as is read at once, and where it goes on.
@@ -111,54 +142,87 @@ pub fn collapse(history: Vec<Said>, room: usize, tokens: &dyn CountTokens) -> Co
     let (old, new) = turns.split_at(turns.len() - whole);
     let named = asides.iter().map(std::slice::from_ref).chain(old.iter().copied());
     let earlier: Vec<Earlier> = named.map(Earlier::of).collect();
-    let list = titles(&earlier, room / LIST_PART, tokens).map(|text| Message::Text { role: Role::User, text });
+    let list = titles(&earlier, room / LIST_PART, tokens);
     let said = new.iter().flat_map(|said| said.iter());
     let said = said.map(|one| Message::Text { role: one.role, text: one.text.clone() });
+    let past = Past { named: earlier, whole: new.iter().map(|said| said.len()).collect() };
     let whole = new.iter().copied().map(Earlier::of).collect();
-    Collapsed { messages: list.into_iter().chain(said).collect(), earlier, whole }
+    Collapsed { messages: list.into_iter().chain(said).collect(), past, whole }
 }
 
-/// Puts its name in place of the oldest turn of a prompt that is over and stands there whole. Returns `false` when there
-/// is none that takes more room than its name.
-pub fn name_oldest(messages: &mut Vec<Message>, tokens: &dyn CountTokens) -> bool {
-    let is_user = |message: &Message| matches!(message, Message::Text { role: Role::User, .. });
-    let begins: Vec<usize> =
-        messages.iter().enumerate().filter(|(_, message)| is_user(message)).map(|(at, _)| at).collect();
-    // What the last words of the user begin is not over.
-    for (begin, end) in begins.iter().copied().zip(begins.iter().skip(1).copied()) {
-        let said = messages.get(begin..end).unwrap_or_default().iter().map(|message| match message {
-            Message::Text { role, text } => {
-                Some(Said { role: *role, text: text.clone(), privacy: Privacy::Open, aside: false })
+impl Past {
+    /// Returns the messages of each turn that stands there whole, and where the last of them ends.
+    fn spans(&self) -> (Vec<std::ops::Range<usize>>, usize) {
+        let mut end = usize::from(!self.named.is_empty());
+        let mut span = |length: &usize| {
+            let begin = end;
+            end = end.saturating_add(*length);
+            begin..end
+        };
+        let spans = self.whole.iter().map(&mut span).collect();
+        (spans, end)
+    }
+
+    /// Returns all that can be reopened of it, with these messages; what is not known of a turn counts as so private.
+    pub fn turns(&self, messages: &[Message], privacy: Privacy) -> Vec<Earlier> {
+        let whole = self.spans().0.into_iter().filter_map(|span| messages.get(span));
+        let whole = whole.map(|said| Earlier::of_messages(said, privacy));
+        self.named.iter().filter(|turn| !turn.text.is_empty()).cloned().chain(whole).collect()
+    }
+
+    /// Returns whether these messages may stand so.
+    pub fn is_of(&self, messages: &[Message]) -> bool {
+        self.spans().1 <= messages.len()
+    }
+
+    /// Names the oldest turns that stand whole until the messages fit into `room` tokens, and no more of them than that
+    /// takes; `sizes` has the tokens of each message. It takes time linear in what is named.
+    pub fn give_way(
+        &mut self,
+        messages: &mut Vec<Message>,
+        sizes: &mut Vec<usize>,
+        room: usize,
+        privacy: Privacy,
+        tokens: &dyn CountTokens,
+    ) {
+        loop {
+            let over = sizes.iter().sum::<usize>().saturating_sub(room);
+            if over == 0 || self.whole.is_empty() || !self.is_of(messages) {
+                return;
             }
-            Message::Calls { .. } | Message::Result { .. } => None,
-        });
-        let Some(said) = said.collect::<Option<Vec<Said>>>() else { continue };
-        if said.iter().any(|one| one.text.starts_with(LIST) || one.text.starts_with(NAMED)) {
-            continue;
-        }
-        let turn = Earlier::of(&said);
-        let text = format!("{NAMED} {} “{}”; {REOPEN} reads it as it was said.]", turn.name, turn.title);
-        if tokens.count(&text) < said.iter().map(|one| tokens.count(&one.text)).sum() {
-            messages.splice(begin..end, [Message::Text { role: Role::User, text }]);
-            return true;
+            let (spans, _) = self.spans();
+            // A list that is new has a frame.
+            let over = if self.named.is_empty() { over + FRAME } else { over };
+            let (mut freed, mut end, mut count) = (0, 0, 0);
+            for span in spans {
+                if freed >= over {
+                    break;
+                }
+                let turn = Earlier::of_messages(messages.get(span.clone()).unwrap_or_default(), privacy);
+                let takes: usize = sizes.get(span.clone()).unwrap_or_default().iter().sum();
+                freed += takes.saturating_sub(tokens.count(&turn.line()) + 1);
+                end = span.end;
+                self.named.push(turn);
+                count += 1;
+            }
+            self.whole.drain(..count);
+            let list: Vec<Message> = titles(&self.named, room / LIST_PART, tokens).into_iter().collect();
+            let size: Vec<usize> = list.iter().map(|list| tokens_of(list, tokens)).collect();
+            messages.splice(..end, list);
+            sizes.splice(..end, size);
         }
     }
-    false
 }
 
 /// Returns the list of what is collapsed, one line each; the oldest are only counted where there is no room for them.
-fn titles(earlier: &[Earlier], room: usize, tokens: &dyn CountTokens) -> Option<String> {
+fn titles(earlier: &[Earlier], room: usize, tokens: &dyn CountTokens) -> Option<Message> {
     if earlier.is_empty() {
         return None;
     }
-    let line = |turn: &Earlier| {
-        let what = if turn.aside { " (another answer, which was not followed)" } else { "" };
-        format!("- {} “{}”{what}", turn.name, turn.title)
-    };
     let mut left = room;
     let mut lines: Vec<String> = Vec::new();
     for turn in earlier.iter().rev() {
-        let line = line(turn);
+        let line = turn.line();
         let Some(rest) = left.checked_sub(tokens.count(&line) + 1) else { break };
         left = rest;
         lines.push(line);
@@ -167,10 +231,11 @@ fn titles(earlier: &[Earlier], room: usize, tokens: &dyn CountTokens) -> Option<
         lines.push(format!("({more} before these are not listed.)"));
     }
     lines.reverse();
-    Some(format!(
+    let text = format!(
         "{LIST}, the oldest first, by name and title; {REOPEN} reads one as it was said.\n{}]",
         lines.join("\n")
-    ))
+    );
+    Some(Message::Text { role: Role::User, text })
 }
 
 #[cfg(test)]
@@ -207,22 +272,22 @@ mod tests {
     #[test]
     fn what_fits_stands_there_as_it_was_said() {
         let all = collapse(chat(3), 18, &Words);
-        assert_eq!((all.messages.len(), all.earlier.len()), (6, 0));
+        assert_eq!((all.messages.len(), all.past.named.len()), (6, 0));
         let none = collapse(Vec::new(), 18, &Words);
-        assert_eq!((none.messages.len(), none.earlier.len()), (0, 0));
+        assert_eq!((none.messages.len(), none.past.named.len()), (0, 0));
     }
 
     #[test]
     fn what_does_not_fit_is_named_and_read_again_as_it_was() {
         let some = collapse(chat(10), 40, &Words);
-        assert_eq!(some.earlier.len(), 5, "30 words are six each for five turns");
+        assert_eq!(some.past.named.len(), 5, "30 words are six each for five turns");
         assert_eq!(some.messages.len(), 1 + 2 * 5);
         let list = first(&some);
-        assert!(list.contains(&format!("- {} “question 4 of mine”", some.earlier[4].name)), "{list}");
+        assert!(list.contains(&format!("- {} “question 4 of mine”", some.past.named[4].name)), "{list}");
         assert!(list.contains("(4 before these are not listed.)"), "{list}");
-        assert_eq!(some.earlier[0].page(0), "User:\nquestion 0 of mine\n\nAssistant:\nanswer 0");
+        assert_eq!(some.past.named[0].page(0), "User:\nquestion 0 of mine\n\nAssistant:\nanswer 0");
         let again = collapse(chat(10), 40, &Words);
-        assert_eq!(some.earlier, again.earlier, "a name is that of what was said");
+        assert_eq!(some.past.named, again.past.named, "a name is that of what was said");
     }
 
     #[test]
@@ -233,7 +298,7 @@ mod tests {
         history.insert(5, aside("yet another"));
         for room in [0, 12, 40, 10_000] {
             let some = collapse(history.clone(), room, &Words);
-            let asides: Vec<&Earlier> = some.earlier.iter().filter(|turn| turn.aside).collect();
+            let asides: Vec<&Earlier> = some.past.named.iter().filter(|turn| turn.aside).collect();
             assert_eq!(
                 asides.iter().map(|turn| turn.title.as_str()).collect::<Vec<_>>(),
                 ["another answer", "yet another"]
@@ -245,45 +310,71 @@ mod tests {
             assert_eq!(sent.contains(&asides[0].name), room == 10_000, "{room}: {sent}");
             // What was gone on from is in its place: whole, or named as a turn.
             let others = collapse(chat(3), room - room / LIST_PART, &Words);
-            assert_eq!(some.earlier.len() - 2, others.earlier.len().min(3), "{room}");
+            assert_eq!(some.past.named.len() - 2, others.past.named.len().min(3), "{room}");
         }
         let all = collapse(history, 10_000, &Words);
         assert!(first(&all).contains("“another answer” (another answer, which was not followed)"), "{}", first(&all));
         assert_eq!(all.messages.len(), 1 + 6, "the rest is whole");
     }
 
-    #[test]
-    fn turns_give_way_one_after_the_other_and_are_known_by_their_names() {
-        let mut history = chat(3);
-        history[1].text = "a long answer ".repeat(30);
-        history[5].text = "another long answer ".repeat(30);
-        let Collapsed { mut messages, whole, earlier } = collapse(history, 10_000, &Words);
-        assert_eq!((messages.len(), whole.len(), earlier.len()), (6, 3, 0));
-        messages.push(Message::Text { role: Role::User, text: "and now, at last? ".repeat(30) });
-        let texts = |messages: &[Message]| -> Vec<String> {
-            let text = |message: &Message| match message {
-                Message::Text { text, .. } => text.clone(),
-                other => panic!("{other:?}"),
-            };
-            messages.iter().map(text).collect()
+    fn texts(messages: &[Message]) -> Vec<String> {
+        let text = |message: &Message| match message {
+            Message::Text { text, .. } => text.clone(),
+            other => panic!("{other:?}"),
         };
-        let all = texts(&messages);
-        assert!(name_oldest(&mut messages, &Words));
-        let named = format!("{NAMED} {} “question 0 of mine”; {REOPEN} reads it as it was said.]", whole[0].name);
-        assert_eq!(texts(&messages), [std::slice::from_ref(&named), &all[2..]].concat());
-        // The second one is shorter than its name would be; the question itself is not over.
-        assert!(name_oldest(&mut messages, &Words));
-        assert_eq!(texts(&messages)[..3], [named, all[2].clone(), all[3].clone()]);
-        assert!(texts(&messages)[3].contains(&whole[2].name));
-        assert!(!name_oldest(&mut messages, &Words));
-        assert_eq!(texts(&messages).last(), all.last());
+        messages.iter().map(text).collect()
+    }
+
+    /// Lets turns of a collapsed chat give way, with a question behind them; returns what stands there then, and how
+    /// many tokens that takes.
+    fn given_way(collapsed: &Collapsed, room: usize) -> (Vec<String>, Past, usize) {
+        let Collapsed { mut messages, mut past, .. } = collapsed.clone();
+        messages.push(Message::Text { role: Role::User, text: "and now, at last?".to_string() });
+        let mut sizes: Vec<usize> = messages.iter().map(|message| tokens_of(message, &Words)).collect();
+        past.give_way(&mut messages, &mut sizes, room, Privacy::Open, &Words);
+        let counted: Vec<usize> = messages.iter().map(|message| tokens_of(message, &Words)).collect();
+        assert_eq!(sizes, counted);
+        (texts(&messages), past, sizes.iter().sum())
+    }
+
+    #[test]
+    fn the_oldest_turns_give_way_into_the_list_until_the_rest_fits() {
+        let mut history = chat(20);
+        history.iter_mut().for_each(|said| said.text.push_str(&" and so on and on".repeat(10)));
+        // One that looks like a list is none, and what was said before the first question is a turn as well.
+        history[4].text = format!("{LIST}, the oldest first: what does that mean?");
+        history.insert(0, said(Role::Assistant, "Welcome to all of it."));
+        let whole = collapse(history.clone(), 10_000, &Words);
+        let (all, ..) = given_way(&whole, 10_000);
+        assert_eq!((whole.past.whole.len(), whole.past.named.len(), all.len()), (21, 0, 42));
+        for room in [1_500, 1_000, 500, 200, 100] {
+            let (told, past, size) = given_way(&whole, room);
+            assert!(size <= room, "{size} of {room}: {told:?}");
+            let named = past.named.len();
+            assert_eq!(past.named[..], whole.whole[..named], "{room}: as they were said");
+            assert_eq!(past.whole.len(), 21 - named);
+            assert_eq!(told[1..], all[told.len().abs_diff(all.len()) + 1..], "{room}: the newest stand whole");
+            assert!(told[0].starts_with(LIST) && told[0].contains(&whole.whole[named - 1].line()), "{}", told[0]);
+            // One more would have fitted, or the list has taken its place.
+            let next = past.named[named - 1].text.split_whitespace().count();
+            assert!(size + next + FRAME > room, "{room}: {size}");
+        }
+        // What was named before stays in the list, and nothing is lost of it.
+        let some = collapse(history, 1_000, &Words);
+        let (_, past, _) = given_way(&some, 400);
+        assert!(!some.past.named.is_empty() && past.named.len() > some.past.named.len());
+        assert_eq!(past.named[..], whole.whole[..past.named.len()]);
+        let messages: Vec<Message> = some.messages.clone();
+        assert_eq!(some.past.turns(&messages, Privacy::Open), whole.whole, "all can be reopened");
+        // Where nothing is enough, all are named, and it ends.
+        assert_eq!(given_way(&whole, 3).1.whole, Vec::<usize>::new());
     }
 
     #[test]
     fn a_long_turn_is_read_in_pages() {
         let long: String = ('a'..='z').cycle().take(PAGE + 100).collect();
         let history = vec![said(Role::User, &long), said(Role::User, "short")];
-        let turn = collapse(history, 1, &Words).earlier.remove(0);
+        let turn = collapse(history, 1, &Words).past.named.remove(0);
         assert_eq!(turn.title.chars().count(), TITLE + 1);
         let first = turn.page(0);
         let (text, rest) = first.split_once("\n[").expect("it goes on");
@@ -298,11 +389,11 @@ mod tests {
             let roles = [Role::User, Role::Assistant, Role::Assistant];
             let history: Vec<Said> = texts.iter().enumerate().map(|(n, text)| said(roles[n % 3], text)).collect();
             let collapsed = collapse(history.clone(), room, &Words);
-            let listed = usize::from(!collapsed.earlier.is_empty());
+            let listed = usize::from(!collapsed.past.named.is_empty());
             let whole: Vec<&Message> = collapsed.messages.iter().skip(listed).collect();
             let size: usize = history.iter().rev().take(whole.len()).map(|one| Words.count(&one.text)).sum();
             prop_assert!(size <= room);
-            let kept = collapsed.earlier.iter().map(|turn| turn.text.clone());
+            let kept = collapsed.past.named.iter().map(|turn| turn.text.clone());
             let new = history.iter().rev().take(whole.len()).rev().map(|one| format!("{}:\n{}", who(one.role), one.text));
             let all = history.iter().map(|one| format!("{}:\n{}", who(one.role), one.text));
             prop_assert_eq!(kept.chain(new).collect::<Vec<_>>().join("\n\n"), all.collect::<Vec<_>>().join("\n\n"));

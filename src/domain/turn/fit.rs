@@ -1,13 +1,12 @@
-//! Keeps a prompt within what it may hold: first what is told beside the conversation gives way, then what the steps of
-//! this turn brought, the notes around the one in focus, and last turns that are over, which are named then and can be
-//! reopened. What gave way of the conversation is said.
+//! Keeps a prompt within what it may hold: first what is told beside the conversation gives way, then what earlier steps of
+//! this turn brought, turns that are over, which are named then and can be reopened, what the last step brought, and last
+//! the notes around the one in focus. What gave way of the conversation is said.
 
 use crate::domain::port::{Call, CountTokens, Message, Thinking};
 use crate::domain::signal::Role;
 use crate::domain::tool::Toolbox;
-use crate::domain::turn::earlier::name_oldest;
 use crate::domain::turn::prompt::Lean;
-use crate::domain::turn::{Desk, Turn, prompt};
+use crate::domain::turn::{Conversation, Desk, Turn, prompt};
 use serde_json::Value;
 
 /// A text of so many characters is not worth cutting: the line in its place is as long.
@@ -31,8 +30,8 @@ impl Turn {
             // It was shown word for word, and is sent so.
             return None;
         }
-        let messages = &mut self.report.conversation.messages;
-        let said = messages.iter().map(|message| prompt::tokens_of(message, desk.tokens)).sum::<usize>();
+        let conversation = &mut self.report.conversation;
+        let said = conversation.messages.iter().map(|message| prompt::tokens_of(message, desk.tokens)).sum::<usize>();
         let room = |lean| desk.max_tokens.saturating_sub(prompt::fixed_tokens(desk, lean));
         let mut over = None;
         for lean in Lean::ALL {
@@ -40,48 +39,45 @@ impl Turn {
             over = match lean {
                 Lean::Whole | Lean::Log | Lean::Mandates if said > room(lean) => continue,
                 Lean::Whole | Lean::Log | Lean::Mandates => None,
-                Lean::Outline | Lean::Half | Lean::Notes => fit(messages, room(lean), desk.tokens, &desk.toolbox),
+                Lean::Outline | Lean::Half | Lean::Notes => fit(conversation, room(lean), desk.tokens, &desk.toolbox),
             };
             over?;
-        }
-        while over.is_some() && name_oldest(messages, desk.tokens) {
-            over = fit(messages, room(Lean::Notes), desk.tokens, &desk.toolbox);
         }
         over
     }
 }
 
-/// Cuts messages until they fit into `room` tokens: first thoughts before earlier answers, then their results, then what earlier calls were
-/// given, then words of this turn's steps, then the results of the last answer but the newest, then that one in part.
-/// The user's words, and what was said before them, are never touched.
-pub(super) fn fit(messages: &mut [Message], room: usize, tokens: &dyn CountTokens, toolbox: &Toolbox) -> Option<Over> {
+/// Cuts messages until they fit into `room` tokens: first thoughts before earlier answers, then their results, then what
+/// earlier calls were given, then the oldest turns that are over, then words of this turn's steps, then the results of the
+/// last answer but the newest, then that one in part. The user's words are never touched.
+fn fit(conversation: &mut Conversation, room: usize, tokens: &dyn CountTokens, toolbox: &Toolbox) -> Option<Over> {
+    let Conversation { messages, past, labels, .. } = conversation;
     let mut sizes: Vec<usize> = messages.iter().map(|message| prompt::tokens_of(message, tokens)).collect();
-    let mut total: usize = sizes.iter().sum();
-    let question = messages.iter().rposition(|message| matches!(message, Message::Text { role: Role::User, .. }));
-    let last = messages.iter().rposition(|message| matches!(message, Message::Calls { .. })).unwrap_or(messages.len());
-    let newest = messages.len().saturating_sub(1);
-    let steps: [(&dyn Fn(usize) -> bool, Cut); 5] = [
-        (&|at| at < last, Cut::Thoughts),
-        (&|at| at < last, Cut::Result),
-        (&|_| true, Cut::Arguments),
-        (&|at| question.is_none_or(|question| at > question), Cut::Words),
-        (&|at| at < newest, Cut::Result),
-    ];
-    for (may, cut) in steps {
-        for at in 0..messages.len() {
-            if total <= room {
-                return None;
-            }
-            let (Some(message), Some(size)) = (messages.get_mut(at).filter(|_| may(at)), sizes.get_mut(at)) else {
-                continue;
-            };
-            if cut.apply(message, toolbox) {
-                let now = prompt::tokens_of(message, tokens);
-                total = total.saturating_sub(*size) + now;
-                *size = now;
+    let cut = |messages: &mut Vec<Message>, sizes: &mut Vec<usize>, steps: &[(&dyn Fn(usize) -> bool, Cut)]| {
+        let mut total: usize = sizes.iter().sum();
+        for (may, cut) in steps {
+            for (at, (message, size)) in messages.iter_mut().zip(sizes.iter_mut()).enumerate() {
+                if total <= room {
+                    return;
+                }
+                if may(at) && cut.apply(message, toolbox) {
+                    let now = prompt::tokens_of(message, tokens);
+                    total = total.saturating_sub(*size) + now;
+                    *size = now;
+                }
             }
         }
-    }
+    };
+    let is_call = |message: &Message| matches!(message, Message::Calls { .. });
+    let last = messages.iter().rposition(is_call).unwrap_or(messages.len());
+    let before = |at: usize| at < last;
+    cut(messages, &mut sizes, &[(&before, Cut::Thoughts), (&before, Cut::Result), (&|_| true, Cut::Arguments)]);
+    past.give_way(messages, &mut sizes, room, labels.privacy, tokens);
+    let question = messages.iter().rposition(|message| matches!(message, Message::Text { role: Role::User, .. }));
+    let newest = messages.len().saturating_sub(1);
+    let behind = |at: usize| question.is_none_or(|question| at > question);
+    cut(messages, &mut sizes, &[(&behind, Cut::Words), (&|at| at < newest, Cut::Result)]);
+    let mut total: usize = sizes.iter().sum();
     if total > room
         && let (Some(message @ Message::Result { .. }), Some(size)) = (messages.last_mut(), sizes.last())
     {

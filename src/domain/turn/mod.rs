@@ -36,6 +36,7 @@ use crate::domain::port::{
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Role, Signal};
 use crate::domain::tool::{Tool, Toolbox};
+use crate::domain::turn::earlier::Past;
 use error::{Fault, Resolution};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -111,6 +112,8 @@ pub enum Start {
         signal: Signal,
         /// The messages before it.
         history: Vec<Message>,
+        /// Which of them are what.
+        past: Past,
         /// What of those messages came from outside.
         outside: Outside,
     },
@@ -261,7 +264,7 @@ impl Turn {
                 let report = TurnReport::of(Conversation { labels, set_off, ..Conversation::empty() });
                 return (Turn::new(signal, report), Step::Command(commanded));
             }
-            Start::Words { signal, mut history, outside } => {
+            Start::Words { signal, mut history, past, outside } => {
                 let typed = match &signal.body {
                     Body::UserInput { text, .. } | Body::ChatMessage { text } => text.clone(),
                     _ => String::new(),
@@ -271,7 +274,7 @@ impl Turn {
                 let (depth, set_off) = (signal.depth, signal.body.sensor());
                 let said = Piece::new(labels.provenance.phrase(), &typed, labels.privacy);
                 let mut begun =
-                    Conversation { messages: history, typed, depth, labels, set_off, ..Conversation::empty() };
+                    Conversation { messages: history, past, typed, depth, labels, set_off, ..Conversation::empty() };
                 if labels.trust == Trust::Untrusted {
                     begun.take_outside(&[said]);
                 }

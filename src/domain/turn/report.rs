@@ -8,6 +8,7 @@ use crate::domain::outside::{Outside, Piece};
 use crate::domain::port::{Message, Prompt, Usage};
 use crate::domain::signal::{Depth, Sensor};
 use crate::domain::turn::consensus::{Other, Round};
+use crate::domain::turn::earlier::Past;
 use crate::domain::turn::error::Fault;
 
 /// How a turn ended.
@@ -66,6 +67,8 @@ pub struct Contact {
 pub struct Conversation {
     /// The messages so far.
     pub messages: Vec<Message>,
+    /// Which of them are turns that are over.
+    pub past: Past,
     /// What the user typed to set it off.
     pub typed: String,
     /// How deep the next signal is.
@@ -126,6 +129,7 @@ impl Conversation {
     pub fn empty() -> Conversation {
         Conversation {
             messages: Vec::new(),
+            past: Past::default(),
             typed: String::new(),
             depth: Depth::outermost(),
             labels: Labels::USER,

@@ -112,6 +112,7 @@ impl Engine {
         let shut = |contact: &Contact| contact.nodes.iter().any(|id| self.node_privacy(id) > elsewhere);
         conversation.contact = conversation.contact.take().filter(|contact| !shut(contact));
         self.mark_private(&plan.session, conversation.labels.privacy);
+        self.recall_earlier(&plan.session, &conversation);
         let below = setting.under.as_ref().and_then(|under| under.below.clone());
         let (engine, about, project) = (self.clone(), plan.clone(), setting.project.clone());
         let sees = origin.rights.see_private;

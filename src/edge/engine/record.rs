@@ -1,5 +1,7 @@
 //! What the store keeps of plans, conversations and turns, as JSON; the domain's types know nothing of it.
 
+mod past;
+
 use crate::domain::action::{Action, KeptTool};
 use crate::domain::gate::badge::Badge;
 use crate::domain::gate::plan::{About, FlightPlan, PlanStatus, Tried};
@@ -16,6 +18,7 @@ use crate::domain::signal::{Depth, Role, Sensor};
 use crate::domain::tool::Toolbox;
 use crate::domain::turn::consensus::{Ballot, Mode, Round};
 use crate::domain::turn::{Contact, Conversation, Deed, Ending, TurnReport};
+use crate::edge::engine::record::past::PastRecord;
 use crate::edge::engine::skilled::{Setting, Under};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -193,13 +196,17 @@ impl LabelsRecord {
             "Kept" => Trust::Kept,
             _ => Trust::Untrusted,
         };
-        let privacy = match self.privacy.as_str() {
-            "Open" => Privacy::Open,
-            "Warn" => Privacy::Warn,
-            "Ask" => Privacy::Ask,
-            _ => Privacy::Private,
-        };
-        Labels { provenance, trust, privacy }
+        Labels { provenance, trust, privacy: read_privacy(&self.privacy) }
+    }
+}
+
+/// Reads a tier as [`Debug`] writes it; what cannot be read is the strictest.
+fn read_privacy(word: &str) -> Privacy {
+    match word {
+        "Open" => Privacy::Open,
+        "Warn" => Privacy::Warn,
+        "Ask" => Privacy::Ask,
+        _ => Privacy::Private,
     }
 }
 
@@ -498,6 +505,8 @@ struct ConversationRecord {
     under: Option<Under>,
     #[serde(default)]
     contact: Option<ContactRecord>,
+    #[serde(default, skip_serializing_if = "PastRecord::is_empty")]
+    past: PastRecord,
 }
 
 /// What was shown for a first contact; its messages are those of the conversation.
@@ -586,6 +595,7 @@ pub fn conversation(conversation: &Conversation, setting: &Setting) -> Value {
         project: setting.project.clone(),
         under: setting.under.clone(),
         contact: conversation.contact.as_deref().map(ContactRecord::of),
+        past: PastRecord::of(&conversation.past),
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
 }
@@ -605,8 +615,9 @@ pub fn read_conversation(value: &Value) -> Option<(Conversation, Setting)> {
             },
             MessageRecord::Result { call, tool, text } => Message::Result { call, tool, text },
         })
-        .collect();
+        .collect::<Vec<_>>();
     let mut conversation = Conversation {
+        past: record.past.read(&messages),
         messages,
         typed: record.typed,
         depth: Depth::from_number(u64::from(record.depth))?,

@@ -160,16 +160,16 @@ impl Engine {
             (false, true) => Outside::of_sources(Led::unknown().sources),
             (false, false) => self.outside_of(&ask.origin.session).await,
         };
-        let Collapsed { messages, mut earlier, whole } = self.fitting(ask.history, &ask.text);
+        let Collapsed { messages, past, whole } = self.fitting(ask.history, &ask.text);
         // While the answer is made, one that is whole may be named after all.
-        earlier.extend(whole);
+        let earlier = past.named.iter().cloned().chain(whole).collect();
         let (engine, origin, folder) = (self.clone(), ask.origin.clone(), ask.folder.clone());
         let scope = aside(move || {
             let scope = engine.scope(&origin.session, folder.as_deref(), origin.rights.see_private);
             let below = engine.focus().map(|id| id.to_string());
             engine.tightened(scope, below.as_deref())
         });
-        Ok((Start::Words { signal, history: messages, outside }, scope.await, earlier))
+        Ok((Start::Words { signal, history: messages, past, outside }, scope.await, earlier))
     }
 
     /// Runs a turn: under what its conversation goes on under, or under the skill that its signal triggers, and asking
@@ -410,6 +410,16 @@ impl Engine {
             all.truncate(CHATS - 1);
             all.push_front((session.clone(), earlier));
         }
+    }
+
+    /// Keeps those of a conversation that goes on, beside what is known of it: the program may have ended meanwhile.
+    pub(super) fn recall_earlier(&self, session: &SessionId, conversation: &Conversation) {
+        let turns = conversation.past.turns(&conversation.messages, conversation.labels.privacy);
+        let known = self.earlier.lock().iter().find(|(of, _)| of == session).map(|(_, known)| known.clone());
+        let mut known = known.unwrap_or_default();
+        let names: HashSet<String> = known.iter().map(|turn| turn.name.clone()).collect();
+        known.extend(turns.into_iter().filter(|turn| !names.contains(&turn.name)));
+        self.keep_earlier(session, known);
     }
 
     /// Returns a turn of a conversation that is over and was named to the model.

@@ -174,7 +174,13 @@ impl World {
     /// Runs a turn for the user's words; returns the report and what was streamed.
     pub async fn ask(&self, text: &str) -> (TurnReport, String) {
         let body = Body::UserInput { text: text.to_string(), history: Vec::new() };
-        self.start(Start::Words { signal: signal(body), history: Vec::new(), outside: Default::default() }).await
+        self.start(Start::Words {
+            signal: signal(body),
+            history: Vec::new(),
+            past: Default::default(),
+            outside: Default::default(),
+        })
+        .await
     }
 
     /// Runs a turn for a human's yes to the first plan that was parked.
@@ -476,7 +482,7 @@ pub fn told(report: &TurnReport) -> String {
     if let Some((provider, model)) = answered_by {
         out.push(format!("by {provider}/{model}, tokens {}+{}", usage.input, usage.output));
     }
-    let Conversation { messages, typed, depth, labels, outside, local, waiting, contact, set_off } = conversation;
+    let Conversation { messages, typed, depth, labels, outside, local, waiting, contact, set_off, past } = conversation;
     out.push(format!("typed: {typed}"));
     out.extend(messages.iter().map(|message| match message {
         Message::Text { role, text } => format!("  {role:?}: {text}"),
@@ -492,6 +498,9 @@ pub fn told(report: &TurnReport) -> String {
     out.push(format!("depth {}, {place}, {labels}, waiting [{}]", depth.get(), waiting.join(" ")));
     if !outside.is_empty() {
         out.push(format!("from outside: {}", outside.sources().join(", ")));
+    }
+    if *past != Default::default() {
+        out.push(format!("{} turns named, {} whole", past.named.len(), past.whole.len()));
     }
     if let Some(contact) = contact {
         out.push(format!("shown: {}", contact.prompt.system));

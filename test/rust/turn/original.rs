@@ -91,8 +91,14 @@ async fn signals_that_are_not_reasoned_about_pass_through() {
     ] {
         assert!(!is_reasoned(&body));
         let world = World::new([]);
-        let (report, streamed) =
-            world.start(Start::Words { signal: signal(body), history: Vec::new(), outside: Default::default() }).await;
+        let (report, streamed) = world
+            .start(Start::Words {
+                signal: signal(body),
+                history: Vec::new(),
+                past: Default::default(),
+                outside: Default::default(),
+            })
+            .await;
         assert_eq!((report.ending, report.text.as_str(), streamed.as_str()), (Ending::Answered, "", ""));
         assert!(world.events().is_empty(), "{:?}", world.events());
     }
