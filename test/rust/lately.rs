@@ -53,14 +53,18 @@ async fn what_changed_today_is_told_whoever_changed_it_and_whoever_was_restarted
     // Nothing of it is forgotten where memory moved before today.
     home.clock.advance(24);
     let engine = home.engine().await;
+    engine.changes_recalled().await;
     check(&engine, &[]);
     home.read(&engine).await;
     write(&home, "peas.org", &note("peas", "Newer."), 33);
+    write(&home, "beans.org", &note("beans", "As it once was."), -50);
     home.read(&engine).await;
     check(&engine, &["peas"]);
     engine.close().await;
     drop(engine);
+    // Nor is more told of it than before.
     let engine = home.engine().await;
+    engine.changes_recalled().await;
     check(&engine, &["peas"]);
     home.clock.advance(24);
     check(&engine, &[]);

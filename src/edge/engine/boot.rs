@@ -209,7 +209,10 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     engine.load_marks().await?;
     engine.load_authority().await?;
     engine.load_focus().await;
-    engine.recall_changes().await;
+    // Who only looks on makes no context.
+    if !matches!(keep, Keep::ToRead | Keep::Examine) {
+        engine.recall_changes_soon();
+    }
     match beside {
         // What is under way there is its owner's to end.
         Some(why) => {

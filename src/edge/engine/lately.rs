@@ -7,12 +7,17 @@ use crate::domain::memory::view::View;
 use crate::domain::org::scan::scan;
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::READ;
+use crate::edge::thread::aside;
 use jiff::civil::Date;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::task::JoinHandle;
 
 /// How many changed nodes are remembered, and in how many files they are looked for at a start.
 const KEPT: usize = 50;
+/// So many bytes of their texts are read for that, as they are and as they were.
+const RECALLED: usize = 8 * 1024 * 1024;
 
 /// The nodes that were changed lately, latest first.
 #[derive(Default)]
@@ -22,6 +27,8 @@ pub(super) struct Lately {
     /// By another program, or before the start; on that day alone.
     today: VecDeque<NodeId>,
     day: Date,
+    /// What looks for those of before the start, until somebody waits for it.
+    recalling: Option<JoinHandle<()>>,
 }
 
 impl Lately {
@@ -33,6 +40,14 @@ impl Lately {
             list.push_front(id);
         }
         list.truncate(KEPT);
+    }
+
+    /// Takes what was changed before all that is known, latest first.
+    fn recall(&mut self, changed: Vec<NodeId>, day: Date) {
+        self.turn_to(day);
+        let known: HashSet<NodeId> = self.today.iter().cloned().collect();
+        self.today.extend(changed.into_iter().filter(|id| !known.contains(id)));
+        self.today.truncate(KEPT);
     }
 
     /// Lets go of another day's.
@@ -89,24 +104,62 @@ impl Engine {
         }
     }
 
-    /// Finds what was changed today before the start, in the log and the files of memory.
-    pub(super) async fn recall_changes(&self) {
+    /// Begins to find what was changed today before the start: nobody waits for it, as it reads texts.
+    pub(super) fn recall_changes_soon(self: &Arc<Self>) {
+        let engine = self.me.clone();
+        let task = tokio::spawn(async move {
+            if let Some(engine) = engine.upgrade() {
+                engine.recall_changes().await;
+            }
+        });
+        self.lately.lock().recalling = Some(task);
+    }
+
+    /// Waits until it is found.
+    pub async fn changes_recalled(&self) {
+        let task = self.lately.lock().recalling.take();
+        if let Some(task) = task {
+            // Where it broke, the log says so.
+            let _ = task.await;
+        }
+    }
+
+    /// Finds what was changed today before the start, in the log and the files of memory, by what [`Engine::note_changes`]
+    /// goes by: what has an earlier date was copied back.
+    async fn recall_changes(self: &Arc<Self>) {
         let Some(before) = self.last_before_today().await else { return };
         let Ok(files) = self.archive.differing(before, self.head()).await else { return };
-        let view = self.view();
-        let known = files.into_iter().filter_map(|Differing { file, before, .. }| Some((file, before?)));
-        let mut known: Vec<(Arc<str>, ObjectHash)> = known.collect();
-        known.sort_by_cached_key(|(file, _)| view.card(file).and_then(|card| card.modified()));
-        known.drain(..known.len().saturating_sub(KEPT));
-        let day = self.clock.wall().date();
-        for (file, old) in known {
-            let (Ok(Some(text)), Some(document)) = (self.archive.text(old).await, view.document(&file)) else {
-                continue;
-            };
-            let Ok(outline) = scan(text, &self.scan_options_of(&file)) else { continue };
-            let old = hashes(&Document::build(file, outline, &self.privacy_options()));
-            self.lately.lock().note(differing(&document, &old).into_iter(), false, day);
+        let (view, since) = (self.view(), self.midnight());
+        let known = files.into_iter().filter_map(|Differing { file, before, .. }| {
+            let (card, old) = (view.card(&file)?, before?);
+            let at = card.modified().filter(|at| *at >= since)?;
+            Some((at, card.end(0) as usize, file, old))
+        });
+        let mut known: Vec<(jiff::Timestamp, usize, Arc<str>, ObjectHash)> = known.collect();
+        known.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
+        known.truncate(KEPT);
+        let (mut left, mut changed) = (RECALLED, Vec::new());
+        for (_, size, file, old) in known {
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            // What is too long to be read for that is passed over.
+            let Some(rest) = left.checked_sub(size) else { continue };
+            let Ok(Some(text)) = self.archive.text(old).await else { continue };
+            left = rest.saturating_sub(text.len());
+            let (engine, view) = (self.clone(), view.clone());
+            changed.extend(aside(move || engine.changed_since(&view, &file, text)).await);
         }
+        self.lately.lock().recall(changed, self.clock.wall().date());
+    }
+
+    /// Returns the nodes of a file that differ from those of an earlier text of it, in the order of [`Lately::today`].
+    fn changed_since(&self, view: &View, file: &Arc<str>, old: Arc<str>) -> Vec<NodeId> {
+        let (Some(document), Ok(outline)) = (view.document(file), scan(old, &self.scan_options_of(file))) else {
+            return Vec::new();
+        };
+        let old = hashes(&Document::build(file.clone(), outline, &self.privacy_options()));
+        differing(&document, &old).into_iter().rev().collect()
     }
 
     /// Returns the last operation before today, and none when memory did not move since or not before.
