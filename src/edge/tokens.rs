@@ -211,6 +211,7 @@ mod tests {
             "one two  three, (four) 5 / six",
             "ends with a space ",
             "x' s and x 's",
+            "x'ſ and don'ſt",
         ] {
             let tokens_in_it = exactly(text);
             assert_eq!(tokens.count(text), tokens_in_it, "{text:?}");
@@ -229,6 +230,22 @@ mod tests {
             let counted = tokens.count(&text);
             assert!(counted > 0 && counted <= text.len(), "{run:?}: {counted}");
         }
+    }
+
+    #[test]
+    fn a_long_run_of_digits_is_cut_in_time_linear_in_it() {
+        // Were the rest of it looked through for each three, this would take hours.
+        let digits: String = (0..1_000_000).map(|n: u32| n.wrapping_mul(2_654_435_761).to_string()).collect();
+        let mut rest = digits.as_str();
+        while let Some(run) = split::run(rest).filter(|run| *run < rest.len()) {
+            assert_eq!(run, 3);
+            rest = &rest[run..];
+        }
+        assert!(rest.len() <= 3, "{rest}");
+        let tokens = Tokens::default();
+        let part = &digits[..100_000];
+        let (counted, least) = (tokens.count(part), part.len() / 3);
+        assert!((least..=least + 2 * part.len() / LONGEST).contains(&counted), "{counted}");
     }
 
     #[test]

@@ -80,7 +80,8 @@ fn while_of(text: &str, at: usize, of: impl Fn(Kind) -> bool) -> usize {
 }
 
 fn digits(text: &str) -> Option<usize> {
-    let end = while_of(text, 0, |kind| kind == Kind::Digit).min(3);
+    // No further than that: of a long run three are taken each time.
+    let end = text.bytes().take(3).take_while(u8::is_ascii_digit).count();
     (end == 3 || kind_at(text, end) != Some(None)).then_some(end)
 }
 
@@ -95,17 +96,21 @@ fn letters(text: &str, at: usize) -> Option<usize> {
         Some(None | Some(Kind::Caseless)) => None,
         Some(Some(Kind::Upper)) if kind_at(text, at)?? == Kind::Caseless => None,
         Some(Some(Kind::Lower)) => None,
-        _ => Some(end + ending(text.get(end..)?)),
+        _ => Some(end + ending(text.get(end..)?)?),
     }
 }
 
-fn ending(rest: &str) -> usize {
+fn ending(rest: &str) -> Option<usize> {
+    // Without regard to case this is an s to the pattern.
+    if rest.starts_with("'ſ") {
+        return None;
+    }
     let mut bytes = rest.bytes().map(|byte| byte.to_ascii_lowercase());
-    match (bytes.next(), bytes.next(), bytes.next()) {
+    Some(match (bytes.next(), bytes.next(), bytes.next()) {
         (Some(b'\''), Some(b's' | b't' | b'm' | b'd'), _) => 2,
         (Some(b'\''), Some(b'r' | b'v'), Some(b'e')) | (Some(b'\''), Some(b'l'), Some(b'l')) => 3,
         _ => 0,
-    }
+    })
 }
 
 fn signs(text: &str, at: usize) -> Option<usize> {
