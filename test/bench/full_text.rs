@@ -188,6 +188,7 @@ fn contexts(view: &View, index: &Index, of: &str, now: DateTime, questions: &[St
         project_tag: "project",
         changed: &[],
         apart: false,
+        explained: false,
         pinned: &[],
         unpinned: &[],
         quoting: None,

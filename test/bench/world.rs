@@ -161,6 +161,7 @@ impl World {
             project_tag: "project",
             changed: &[],
             apart: false,
+            explained: false,
             nearness: None,
             near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
             pinned: &[],

@@ -72,6 +72,7 @@ fn request(max_tokens: usize) -> Request<'static> {
         project_tag: "project",
         changed: &[],
         apart: false,
+        explained: false,
         nearness: None,
         near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
         pinned: &[],

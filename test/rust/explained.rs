@@ -8,7 +8,7 @@ use passepartout::domain::label::{Privacy, PrivacyTag};
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::domain::signal::{Origin, Rights, Role, Said, Source};
 use passepartout::edge::engine::cascade::Choice;
-use passepartout::edge::engine::explain::{Pin, dropped_lines, why};
+use passepartout::edge::engine::explain::{About, Pin};
 use passepartout::edge::engine::inspect::Proof;
 use passepartout::edge::engine::turns::Ask;
 
@@ -22,12 +22,12 @@ async fn what_the_user_pins_is_in_and_what_the_user_drops_is_out_and_each_is_exp
     let id = |name: &str| NodeId::new(name);
     let told = |query: &str, may_see: Privacy| {
         let explained = engine.explained_context(&origin(), Some(query), may_see);
-        ["timber", "beans", "diary", "boat"].map(|name| why(&explained.nodes, &id(name)))
+        ["timber", "beans", "diary", "boat"].map(|name| engine.why_told(&explained, &id(name)))
     };
     let [timber, beans, diary, _] = told("larch for the deck", Privacy::Open);
     assert!(timber.starts_with("timber: full, words 1.00, "), "{timber}");
     assert!(beans.starts_with("beans: full, pinned, "), "{beans}");
-    assert!(diary.starts_with("diary: not considered;"), "what may not leave is never a candidate: {diary}");
+    assert_eq!(diary, "diary: left out, private");
     engine.pin(&origin(), &id("timber"), Pin::Out).expect("it is there");
     engine.pin(&origin(), &id("beans"), Pin::Out).expect("it is there");
     engine.pin(&origin(), &id("diary"), Pin::In).expect("it is there");
@@ -59,7 +59,7 @@ async fn what_the_user_pins_is_in_and_what_the_user_drops_is_out_and_each_is_exp
         ["tools", "identity", "how it works", "mandates", "outline", "time", "configuration", "notes", "log"]
     );
     assert!(explained.sections.iter().all(|(_, tokens)| *tokens > 0));
-    assert!(dropped_lines(&explained.nodes).iter().all(|line| line.contains(": left out, ")));
+    assert!(explained.dropped_lines().iter().all(|line| line.contains(": left out, ")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,7 +73,7 @@ async fn what_is_pinned_is_kept_on_the_heading_by_a_plan() {
     home.approve(&engine, &waiting(&engine)).await.expect("it is approved");
     assert!(home.read_file("boat.org").contains(":PP_CONTEXT: out\n"), "{}", home.read_file("boat.org"));
     let explained = engine.explained_context(&origin(), Some("beans"), Privacy::Private);
-    assert_eq!(why(&explained.nodes, &id), "beans: left out, left out by you");
+    assert_eq!(engine.why_told(&explained, &id), "beans: left out, left out by you");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,11 +181,11 @@ async fn a_context_is_explained_for_whom_the_router_asks_and_with_what_was_share
     home.read(&engine).await;
     engine.wait_until_filled();
     let told = async || {
-        let explained = engine.explained_for(&origin(), Some("larch"), None).await;
-        (explained.may_see, why(&explained.nodes, &NodeId::new("diary")))
+        let explained = engine.explained_for(&origin(), About { query: Some("larch"), ..About::default() }).await;
+        (explained.may_see, engine.why_told(&explained, &NodeId::new("diary")))
     };
     let (may_see, line) = told().await;
-    assert_eq!((may_see, line.contains("not considered")), (Privacy::ELSEWHERE, true), "{line}");
+    assert_eq!((may_see, line.as_str()), (Privacy::ELSEWHERE, "diary: left out, private"));
     let _ = home.ask(&engine, "/share").await;
     let (may_see, line) = told().await;
     assert_eq!((may_see, line.contains("diary: full, ")), (Privacy::Ask, true), "{line}");
@@ -250,4 +250,38 @@ async fn a_channel_with_fewer_rights_pins_nothing_and_learns_no_question_of_othe
     assert_eq!(told(&Origin { session: origin().session, ..guest.clone() }).query, "which wood for my secret hut?");
     assert_eq!(told(&Origin { session: guest.session, ..origin() }).query, "which wood for my secret hut?");
     assert!(told(&origin()).nodes.iter().all(|node| node.reason.to_string() != "pinned"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_heading_has_a_reason_and_a_private_one_only_for_who_may_see_it() {
+    let deep = "* Shed\n** Tools\n:PROPERTIES:\n:ID: tools\n:END:\nA saw.\n* Loft\n:PROPERTIES:\n:ID: loft\n:END:\n";
+    let private = "* Wood :private:\n:PROPERTIES:\n:ID: wood\n:END:\nLarch and oak.\n";
+    let home = Home::new(&[("boat.org", BOAT), ("shed.org", deep), ("wood.org", private)]);
+    let engine = home.engine().await;
+    home.read(&engine).await;
+    engine.wait_until_filled();
+    let far = Some(passepartout::domain::port::Locality::Remote);
+    let about = About { query: Some("larch"), reader: far, ..About::default() };
+    let explained = engine.explained_for(&origin(), about).await;
+    let why = |id: &str| engine.why_told(&explained, &NodeId::new(id));
+    assert_eq!(why("tools"), "tools: left out, too far from the question and point");
+    assert_eq!(why("wood"), "wood: left out, private");
+    assert_eq!(why("nowhere"), "nowhere: left out, not in memory");
+    let rows = engine.explained_lines(&explained, None);
+    assert!(rows.contains(&"wood: left out, private".to_string()), "what would be near is named: {rows:?}");
+    // A budget for nothing: what is for the outline is over it.
+    let poor = engine.explained_for(&origin(), About { max_tokens: Some(60), ..about }).await;
+    assert_eq!(engine.why_told(&poor, &NodeId::new("loft")), "loft: left out, over budget");
+    // Who may not see what is private does not learn that there is such a note.
+    let rights = Rights { see_private: false, ..Rights::HUMAN };
+    let guest = Origin { session: SessionId("guest".to_string()), rights, source: Source::Client };
+    let explained = engine.explained_for(&guest, about).await;
+    assert_eq!(engine.why_told(&explained, &NodeId::new("wood")), "wood: left out, not in memory");
+    assert!(engine.explained_lines(&explained, None).iter().all(|line| !line.contains("private")));
+    // Outside of what the user looks at.
+    let narrowed = passepartout::edge::engine::focus::Turnabout::parse("focus beans").expect("a command");
+    engine.turn_focus(narrowed).await.expect("a heading");
+    let explained = engine.explained_for(&origin(), about).await;
+    let told = engine.why_told(&explained, &NodeId::new("tools"));
+    assert_eq!(told, "tools: left out, outside of what the focus is narrowed to");
 }

@@ -4,7 +4,6 @@ use crate::support::engine::{Home, origin, waiting};
 use passepartout::domain::id::NodeId;
 use passepartout::domain::label::Privacy;
 use passepartout::edge::engine::Engine;
-use passepartout::edge::engine::explain::why;
 use std::time::{Duration, SystemTime};
 
 fn note(id: &str, text: &str) -> String {
@@ -24,7 +23,7 @@ fn check(engine: &Engine, lately: &[&str]) {
     let explained = engine.explained_context(&origin(), Some("zebra"), Privacy::Private);
     let found: Vec<&str> = ["larch", "beans", "peas", "tiles"]
         .into_iter()
-        .filter(|id| why(&explained.nodes, &NodeId::new(*id)).contains(": full, changed lately, "))
+        .filter(|id| engine.why_told(&explained, &NodeId::new(*id)).contains(": full, changed lately, "))
         .collect();
     assert_eq!(found, lately);
 }

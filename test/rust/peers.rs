@@ -418,6 +418,62 @@ fn who_goes_away_takes_its_turns_along_and_its_buffers() {
     }
 }
 
+/// Returns what a terminal should say of a row that Emacs shows.
+fn line(row: &Sexp) -> (String, String) {
+    let text = |key: &str| row.text_at(key).expect("it is there").to_string();
+    let (id, reason) = (text("id"), text("reason"));
+    let place = if row.flag_at("outline") { " in the outline" } else { "" };
+    let tokens = row.int_at("tokens").expect("a number");
+    let line = match row.name_at("rendered") {
+        Some("out") => format!("{id}: left out, {reason}"),
+        rendered => format!("{id}: {}{place}, {reason}, {tokens} tokens", rendered.expect("it is said")),
+    };
+    (id, line)
+}
+
+#[test]
+fn a_terminal_is_told_of_a_context_what_emacs_shows() {
+    let soap = "* Soap\n:PROPERTIES:\n:ID: soap\n:END:\nSoap for the tiles.\n* Lamp\n** Shade\n";
+    let mine = "* Tiles of mine :private:\n:PROPERTIES:\n:ID: mine\n:END:\nWhite tiles.\n";
+    let home = Home::new(&[("home.org", TILES), ("soap.org", soap), ("mine.org", mine)]);
+    let server = FakeServer::start([]);
+    let settings = settings(&home, Some(&server), "\"fake\"").replace(":local t", ":local nil");
+    let mut emacs = Client::begin(&settings);
+    emacs.status("what was read", |status| status.int_at("files") == Some(3));
+    emacs.request("context-pin", Plist::new().text("id", "soap").keyword("pin", "out"));
+    let query = "white tiles";
+    let end = Instant::now() + Duration::from_secs(30);
+    let rows = loop {
+        let rows = emacs.request("context", Plist::new().text("query", query));
+        let rows: Vec<(String, String)> = rows.list_at("nodes").iter().map(line).collect();
+        // Once it is known which words stand where.
+        if rows.iter().any(|(id, line)| id == "tiles" && line.contains(": full, words ")) {
+            break rows;
+        }
+        assert!(Instant::now() < end, "{rows:?}");
+    };
+    assert!(rows.contains(&("soap".to_string(), "soap: left out, left out by you".to_string())), "{rows:?}");
+    let mut said = |words: &[&str]| {
+        let ran = meanwhile(&mut emacs, || run(&home, &[&["context"], words, &["--query", query]].concat()));
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        ran.out
+    };
+    for id in rows.iter().map(|(id, _)| id) {
+        let expected: String =
+            rows.iter().filter(|(other, _)| other == id).map(|(_, line)| format!("{line}\n")).collect();
+        assert_eq!(said(&["why", id]), expected);
+    }
+    let out: String =
+        rows.iter().filter(|(_, line)| line.contains(": left out, ")).map(|(_, line)| format!("{line}\n")).collect();
+    assert_eq!(said(&["dropped"]), out);
+    // Where nobody owns the store, the same is worked out by the program itself, which knows of no pin of a session.
+    drop(emacs);
+    let alone = run(&home, &["context", "why", "soap", "--query", query]);
+    assert!(alone.status == 0 && alone.out.contains("soap: full, words "), "{}{}", alone.out, alone.err);
+    let alone = run(&home, &["context", "why", "home.org::*Nothing", "--query", query]);
+    assert_eq!(alone.out, "home.org::*Nothing: left out, not in memory\n", "{}", alone.err);
+}
+
 #[test]
 fn a_command_beside_an_emacs_is_carried_out_there() {
     let home = Home::new(&[("home.org", TILES)]);

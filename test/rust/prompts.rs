@@ -321,3 +321,42 @@ async fn a_slice_is_used_again_while_nothing_that_it_is_made_from_changes() {
     let elsewhere = engine.slice(Wanted { query: Some("beans?"), may_see: Privacy::Open, ..wanted });
     assert!(elsewhere.nodes().all(|node| node.id.as_str() != "beans"), "{elsewhere:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_outline_is_the_same_whatever_is_edited_and_asked_and_holds_every_project() {
+    let home = Home::new(&[]);
+    let note = |n: usize, body: &str| format!("#+TITLE: Note {n}\n* Heading {n}\n{body}\n");
+    for n in 0..200 {
+        std::fs::write(home.file(&format!("n{n:03}.org")), note(n, "Ordinary text.")).expect("it is written");
+    }
+    let project = "* Work\n** Year\n*** Harbour wall :project:\n:PROPERTIES:\n:ID: wall\n:END:\nStones.\n";
+    std::fs::write(home.file("n200.org"), project).expect("it is written");
+    let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
+    engine.wait_until_filled();
+    let now = jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0);
+    let wanted = |query| Wanted { query: Some(query), focus: None, now, may_see: Privacy::Private, max_tokens: 4_000 };
+    let first = engine.slice(wanted("which wood?"));
+    assert!(first.outline.text.contains("*** Harbour wall :project: {wall}"), "{}", first.outline.text);
+    assert!(first.outline.tokens < 400, "it has room of its own, and no more: {}", first.outline.tokens);
+    assert!(first.further.nodes.len() > 50, "what the notes leave is for the rest: {}", first.further.text);
+    let all =
+        |slice: &passepartout::edge::engine::slices::Slice| slice.parts().iter().map(|part| part.tokens).sum::<usize>();
+    assert!(all(&first) <= 4_000, "{}", all(&first));
+    for (n, question) in [(150, "which wood?"), (7, "Heading 90?"), (199, "stones")] {
+        engine
+            .take_buffer(&home.file(&format!("n{n:03}.org")), note(n, "Another text.").into(), &|| true)
+            .expect("it can be read");
+        engine.wait_until_filled();
+        let slice = engine.slice(wanted(question));
+        assert_eq!(slice.outline.text, first.outline.text, "byte for byte");
+        assert!(slice.further.text.is_empty() || all(&slice) <= 4_000);
+    }
+    let found = engine.query(
+        &engine.view(),
+        "own-tag:project",
+        None,
+        Privacy::Private,
+        passepartout::edge::engine::query::Manner::Whole,
+    );
+    assert_eq!(found.expect("it can be asked").found.hits.len(), 1, "what the outline names as the way to all of them");
+}

@@ -9,7 +9,7 @@ use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::memory::quotation::{FOUND, Prints, Quotations, ROW, node_with};
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::turn::Ending;
-use passepartout::edge::engine::explain::{Pin, why};
+use passepartout::edge::engine::explain::Pin;
 use passepartout::edge::engine::inspect::Proof;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -214,7 +214,7 @@ async fn an_open_note_that_quotes_a_private_one_is_told_to_models_here_alone() {
     // Why is told to the user; a reader here is told the note.
     let told = |may_see| {
         let explained = engine.explained_context(&origin(), Some("what of the ear?"), may_see);
-        why(&explained.nodes, &NodeId::new("letter"))
+        engine.why_told(&explained, &NodeId::new("letter"))
     };
     assert_eq!(told(Privacy::ELSEWHERE), "letter: left out, quotes a private note");
     assert!(told(Privacy::Private).contains("letter: full, "), "{}", told(Privacy::Private));

@@ -10,26 +10,15 @@ use crate::domain::context::{Context, Included, Rendered, Request, render};
 use crate::domain::gate::secret::mask;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
-use crate::domain::memory::card::Card;
-use crate::domain::memory::query;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::port::CountTokens;
 use jiff::civil::DateTime;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
-/// What the outline of files may take of the budget when there is something to look for.
-pub(super) const OUTLINE_SHARE: f32 = 0.05;
-/// What the outline may take when there is nothing to look for.
-const IDLE_OUTLINE_SHARE: f32 = 0.6;
 /// What overdue things may take.
 const DUE_SHARE: f32 = 0.1;
 /// What changed nodes may take.
 const CHANGED_SHARE: f32 = 0.15;
-/// What titles of active projects may take.
-const PROJECT_SHARE: f32 = 0.2;
-/// What titles of active projects may take of any budget, in tokens.
-const PROJECT_FLOOR: usize = 100;
 /// What lies below the focus may take so much of what is left, where something is asked besides.
 const BELOW_SHARE: f32 = 0.5;
 /// Nodes with less than this part of the best node's evidence are far away; see “near” in the glossary.
@@ -37,19 +26,21 @@ pub const NEAR: f32 = 0.08;
 /// So many nodes are asked for by their meaning.
 const BY_MEANING: usize = 64;
 /// After so many nodes that did not fit, none will.
-const MISSES: usize = 24;
-/// At most so many dropped nodes are named.
+pub(super) const MISSES: usize = 24;
+/// At most so many dropped nodes are named where nobody asks for all of them.
 const MOST_DROPPED: usize = 200;
 /// Whatever is overdue longer than this is no news.
 const STALE_DAYS: i64 = 14;
 
 /// One context in the making.
 pub(super) struct Desk<'a> {
-    view: &'a View,
+    pub(super) view: &'a View,
     index: &'a Index,
-    request: &'a Request<'a>,
-    tray: Tray<'a>,
-    dropped: Vec<(NodeId, Reason)>,
+    pub(super) request: &'a Request<'a>,
+    pub(super) tray: Tray<'a>,
+    pub(super) dropped: Vec<(NodeId, Reason)>,
+    /// How many more were left out, which nobody names.
+    pub(super) unnamed: usize,
 }
 
 impl<'a> Desk<'a> {
@@ -62,7 +53,7 @@ impl<'a> Desk<'a> {
     ) -> Self {
         let frame = counter.count(&render::fence(&[]));
         let tray = Tray::new(counter, frame, request);
-        Desk { view, index, request, tray, dropped: Vec::new() }
+        Desk { view, index, request, tray, dropped: Vec::new(), unnamed: 0 }
     }
 
     /// Gathers everything, in the order of what must not be missing.
@@ -74,26 +65,31 @@ impl<'a> Desk<'a> {
             self.projects();
         }
         self.changed();
-        let searching = self.asked().is_some() || focus.is_some();
         if !self.request.apart {
-            self.outline(if searching { OUTLINE_SHARE } else { IDLE_OUTLINE_SHARE });
+            self.steady_outline();
         }
         self.near(focus.as_ref());
         if let Some(focus) = &focus {
             // What is left of the room is theirs.
             self.below(focus, self.request.max_tokens);
         }
+        if !self.request.apart {
+            self.further_outline(&HashSet::new());
+            if self.request.explained {
+                self.explain_outline(HashSet::new());
+            }
+        }
         self.finish(counter)
     }
 
     /// Returns how many tokens may be in use once a part has taken its share.
-    fn limit(&self, share: f32) -> usize {
+    pub(super) fn limit(&self, share: f32) -> usize {
         let more = (self.request.max_tokens as f32 * share) as usize;
         self.tray.used.saturating_add(more).min(self.request.max_tokens)
     }
 
-    fn drop(&mut self, node: &NodeRef, reason: Reason) {
-        if self.dropped.len() >= MOST_DROPPED {
+    pub(super) fn drop(&mut self, node: &NodeRef, reason: Reason) {
+        if !self.request.explained && self.dropped.len() >= MOST_DROPPED {
             return;
         }
         // It was not taken because it is not wanted, and not because there was no room.
@@ -103,12 +99,12 @@ impl<'a> Desk<'a> {
     }
 
     /// Counts a node that did not fit; one that may not be told says nothing of the room there is.
-    fn missed(&self, node: &NodeRef) -> usize {
+    pub(super) fn missed(&self, node: &NodeRef) -> usize {
         usize::from(!self.tray.is_quoting(node))
     }
 
     /// Whether a node may be a candidate: the user looks there, and it is open to the reader.
-    fn may_see(&mut self, node: &NodeRef) -> bool {
+    pub(super) fn may_see(&mut self, node: &NodeRef) -> bool {
         self.view.sight().holds(node.file(), node.index) && self.is_open(node)
     }
 
@@ -245,14 +241,6 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Puts in the titles of active projects.
-    pub(super) fn projects(&mut self) {
-        // Projects are always named: a small budget must not push them out.
-        let limit = self.limit(PROJECT_SHARE).max(self.tray.used + PROJECT_FLOOR).min(self.request.max_tokens);
-        let tag = self.request.project_tag.to_lowercase();
-        self.offer_all(almanac::tagged(self.view, &tag), Rendered::Title, &Reason::Project, limit);
-    }
-
     /// Puts in what changed in this session or today, latest first.
     fn changed(&mut self) {
         let limit = self.limit(CHANGED_SHARE);
@@ -276,54 +264,6 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Puts in files, latest changed first, and then what stands directly below them.
-    pub(super) fn outline(&mut self, share: f32) {
-        let limit = self.limit(share);
-        let clearance = self.request.audience.clearance();
-        let sight = self.view.sight();
-        // No more can fit than this; thousands of files need not be looked at for the first few.
-        let most = limit.saturating_sub(self.tray.used) / SMALLEST + 1;
-        let files = self.latest_files(most, clearance);
-        let files = files.into_iter().filter_map(|card| self.view.node(&card.file, 0));
-        let trees = sight.trees().filter_map(|(file, index)| self.view.node(file, index));
-        let files: Vec<NodeRef> = files.chain(trees.filter(|tree| tree.privacy() <= clearance)).collect();
-        let room = |desk: &Self| desk.tray.used + SMALLEST < limit;
-        for file in &files {
-            if !room(self) {
-                return;
-            }
-            self.tray.offer(file, Rendered::Title, Reason::Root, limit);
-        }
-        for file in &files {
-            for child in file.children().filter(|child| child.privacy() <= clearance) {
-                if !room(self) {
-                    return;
-                }
-                self.tray.offer(&child, Rendered::Title, Reason::Outline, limit);
-            }
-        }
-    }
-
-    /// Returns at most so many files that are open to a reader, the latest changed first, those of which that is not
-    /// known last.
-    fn latest_files(&self, most: usize, clearance: Privacy) -> Vec<&Arc<Card>> {
-        let sight = self.view.sight();
-        let open = |card: &&Arc<Card>| card.privacy(0) <= clearance && sight.holds(&card.file, 0);
-        let (mut files, mut dated): (Vec<&Arc<Card>>, usize) = (Vec::new(), 0);
-        for card in query::changed_between(self.view, jiff::Timestamp::MIN, jiff::Timestamp::MAX) {
-            if files.len() >= most {
-                return files;
-            }
-            dated += 1;
-            files.extend(Some(card).filter(open));
-        }
-        if dated < self.view.len() {
-            let undated = self.view.cards().filter(|card| card.modified().is_none()).filter(open);
-            files.extend(undated.take(most - files.len()));
-        }
-        files
-    }
-
     /// Puts in what is near the question or the focus.
     fn near(&mut self, focus: Option<&NodeRef>) {
         let question = match (self.asked(), focus) {
@@ -338,15 +278,9 @@ impl<'a> Desk<'a> {
             near_cosine: self.request.near_cosine,
             clearance: self.request.audience.clearance(),
         };
-        let ranked = rank(self.view, self.index, &sought, &Weights::default());
-        let best = ranked.first().map_or(0.0, |first| first.score);
-        // A meaning that is not near by itself makes nothing near.
-        let rest = |found: &Ranked| found.score - found.meaning;
-        let least = ranked.iter().map(rest).fold(0.0, f32::max) * NEAR;
+        let (near, far, best) = self.ranked(&sought);
         let near_cosine = self.request.near_cosine;
-        let is_near = |found: &Ranked| (rest(found) > 0.0 && rest(found) >= least) || found.cosine >= near_cosine;
         let mut misses = Vec::new();
-        let near = ranked.into_iter().filter(is_near);
         for found in near {
             if misses.len() >= MISSES {
                 self.drop(&found.node, Reason::OverBudget);
@@ -364,6 +298,33 @@ impl<'a> Desk<'a> {
                 self.drop(&found.node, Reason::OverBudget);
             }
         }
+        if self.request.explained {
+            self.explain_near(far, sought);
+        }
+    }
+
+    /// Returns what is near of all that has any evidence, best first, what is too far for that, and the best's score.
+    fn ranked(&self, sought: &Sought<'_>) -> (Vec<Ranked>, Vec<Ranked>, f32) {
+        let ranked = rank(self.view, self.index, sought, &Weights::default());
+        let best = ranked.first().map_or(0.0, |first| first.score);
+        // A meaning that is not near by itself makes nothing near.
+        let rest = |found: &Ranked| found.score - found.meaning;
+        let least = ranked.iter().map(rest).fold(0.0, f32::max) * NEAR;
+        let is_near =
+            |found: &Ranked| (rest(found) > 0.0 && rest(found) >= least) || found.cosine >= sought.near_cosine;
+        let (near, far) = ranked.into_iter().partition(is_near);
+        (near, far, best)
+    }
+
+    /// Names, to the user alone, what was too far, and what would be near if its reader might see it.
+    fn explain_near(&mut self, far: Vec<Ranked>, sought: Sought<'_>) {
+        if sought.clearance < Privacy::Private {
+            let all = Sought { clearance: Privacy::Private, ..sought };
+            for found in self.ranked(&all).0.iter().filter(|found| found.node.privacy() > sought.clearance) {
+                self.drop(&found.node, Reason::Private);
+            }
+        }
+        far.iter().for_each(|found| self.drop(&found.node, Reason::Far));
     }
 
     /// Returns the nodes near the question and the focus by their meaning, each once with its greatest cosine.
@@ -385,21 +346,24 @@ impl<'a> Desk<'a> {
         let mut text = mask(&self.tray.text()).0;
         let mut tokens = counter.count(&text);
         while tokens > self.request.max_tokens {
-            let Some(piece) = self.tray.drop_last() else { break };
-            self.drop(&piece.node, Reason::OverBudget);
+            match self.tray.drop_last() {
+                Some(piece) => self.drop(&piece.node, Reason::OverBudget),
+                None if self.tray.more.take().is_some() => {}
+                None => break,
+            }
             text = mask(&self.tray.text()).0;
             tokens = counter.count(&text);
         }
-        if self.tray.due.is_empty() && self.tray.pieces.is_empty() {
+        if self.tray.is_empty() {
             (text, tokens) = (String::new(), 0);
         }
-        let pieces = || self.tray.due.iter().chain(self.tray.pieces.values());
+        let pieces = || self.tray.all();
         let privacy = pieces().map(|piece| piece.node.privacy()).max().unwrap_or(Privacy::Open);
         let mut nodes: Vec<Included> = Vec::new();
         let mut places: HashMap<NodeId, usize> = HashMap::new();
         for piece in pieces() {
             let id = piece.node.id();
-            // What is due may stand in the outline too: it is one node, as full as its fullest.
+            // What is due, or a project, may stand in the outline too: it is one node, as full as its fullest.
             if let Some(known) = places.get(id).and_then(|at| nodes.get_mut(*at)) {
                 known.rendered = known.rendered.max(piece.rendered);
                 known.tokens += piece.tokens;
@@ -418,12 +382,9 @@ impl<'a> Desk<'a> {
         // One that quotes is named even where its title is in: whoever asked may want it out altogether.
         let out = |id: &NodeId, reason: &Reason| *reason == Reason::Quotes || !places.contains_key(id);
         dropped.retain(|(id, reason)| out(id, reason) && named.insert(id.clone()));
-        Context { nodes, text, tokens, dropped, privacy }
+        Context { nodes, text, tokens, dropped, unnamed: self.unnamed, privacy }
     }
 }
-
-/// No title line takes fewer tokens.
-const SMALLEST: usize = 4;
 
 fn why(found: &Ranked, best: f32, near_cosine: f32) -> Reason {
     let part = if best > 0.0 { found.score / best } else { 0.0 };

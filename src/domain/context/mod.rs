@@ -78,8 +78,12 @@ pub struct Request<'a> {
     pub project_tag: &'a str,
     /// Nodes changed in this session or today, latest first.
     pub changed: &'a [NodeId],
-    /// Whether the outline of projects and files is told apart from this, by [`outline::outline`].
+    /// Whether the outline of projects and files is told apart from this, by [`outline::outline`] and
+    /// [`outline::further`].
     pub apart: bool,
+    /// Whether everything that was considered is named, also what was too far, or would be near if it might be seen; else
+    /// only the first of what was left out.
+    pub explained: bool,
     /// What finds nodes by their meaning, when there is anything of the kind.
     pub nearness: Option<&'a dyn Nearness>,
     /// From which cosine on a node is near by its meaning; [`NEAR_COSINE`](rank::NEAR_COSINE) unless the user says otherwise.
@@ -125,6 +129,8 @@ pub struct Context {
     pub nodes: Vec<Included>,
     /// What was considered and left out, best first, and why. Of what quotes the title may be in all the same.
     pub dropped: Vec<(NodeId, Reason)>,
+    /// How many more were left out over budget, which are not named.
+    pub unnamed: usize,
     /// The strictest label of what is in it.
     pub privacy: Privacy,
 }

@@ -45,6 +45,10 @@ pub enum Reason {
     Private,
     /// May be seen, but words of a note that may not stand in it.
     Quotes,
+    /// Holds nothing of the question or the focus, or too little.
+    Far,
+    /// Stands outside of what the user narrowed the agent's sight to.
+    OutOfSight,
     /// There is no such node.
     Unknown,
 }
@@ -72,6 +76,8 @@ impl fmt::Display for Reason {
             Reason::OverBudget => f.write_str("over budget"),
             Reason::Private => f.write_str("private"),
             Reason::Quotes => f.write_str("quotes a private note"),
+            Reason::Far => f.write_str("too far from the question and point"),
+            Reason::OutOfSight => f.write_str("outside of what the focus is narrowed to"),
             Reason::Unknown => f.write_str("not in memory"),
         }
     }

@@ -59,6 +59,18 @@ pub fn due(node: &NodeRef, what: &str) -> String {
     format!("- {what}: {word}{} {{{}}}\n", shown_title(node), node.id())
 }
 
+/// Returns an active project as one line, without the titles above it.
+pub fn project(node: &NodeRef) -> String {
+    let word = node.keyword().map(|word| format!("{} ", word.name)).unwrap_or_default();
+    format!("- project: {word}{} {{{}}}\n", shown_title(node), node.id())
+}
+
+/// Says how many active projects are not told of, and which query finds them.
+pub fn more_projects(count: usize, query: &str) -> String {
+    let projects = if count == 1 { "project" } else { "projects" };
+    format!("- and {count} more active {projects}; the query {query} finds all\n")
+}
+
 /// Puts texts between two lines that none of them can imitate.
 pub fn fence(parts: &[&str]) -> String {
     let longest = parts.iter().flat_map(|part| part.split(|c| c != '=')).map(str::len).max().unwrap_or(0);

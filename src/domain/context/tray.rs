@@ -18,6 +18,8 @@ pub struct Piece {
     pub node: NodeRef,
     /// How it is written.
     pub rendered: Rendered,
+    /// Whether its properties are written.
+    pub properties: bool,
     /// Why it is in.
     pub reason: Reason,
     /// What is written.
@@ -39,6 +41,10 @@ pub struct Tray<'a> {
     pub used: usize,
     /// What is planned, one line each, first things first.
     pub due: Vec<Piece>,
+    /// Active projects for which the outline has no room, one line each.
+    pub projects: Vec<Piece>,
+    /// How many more of them there are, and what finds them.
+    pub more: Option<(usize, String)>,
     /// The outline.
     pub pieces: BTreeMap<Spot, Piece>,
     /// In which order pieces came; the last may go first.
@@ -55,10 +61,10 @@ pub fn spot(node: &NodeRef) -> Spot {
 impl<'a> Tray<'a> {
     /// Starts with nothing but the tokens that the frame takes.
     pub fn new(counter: &'a dyn CountTokens, used: usize, request: &Request<'a>) -> Self {
-        let (due, pieces, order, found) = Default::default();
-        let (clearance, quoting) = (request.audience.clearance(), request.quoting);
+        let (due, projects, more, pieces, order, taken) = Default::default();
+        let (clearance, quoting, found) = (request.audience.clearance(), request.quoting, BTreeSet::new());
         let barred = request.unpinned.iter().collect();
-        Tray { counter, clearance, barred, quoting, found, used, due, pieces, order, taken: (0, 0, 0) }
+        Tray { counter, clearance, barred, quoting, found, used, due, projects, more, pieces, order, taken }
     }
 
     /// Returns whether the user wants a node out. Where nothing is barred no node's id is made for that.
@@ -100,22 +106,29 @@ impl<'a> Tray<'a> {
     /// Takes a node, and the titles above it, if all of them fit below `limit` tokens in use.
     /// Returns whether the node is in now.
     pub fn offer(&mut self, node: &NodeRef, rendered: Rendered, reason: Reason, limit: usize) -> bool {
-        if self.holds(node, rendered) {
+        let outlined = rendered == Rendered::Title && matches!(reason, Reason::Root | Reason::Outline);
+        let known = self.pieces.get(&spot(node)).filter(|piece| piece.rendered >= rendered);
+        if known.is_some_and(|piece| piece.properties || !outlined) {
             return true;
         }
         if self.refuses(node) {
             return false;
         }
+        // A title that stands above others says nothing of itself; any other has its own reason, and stays as it is for it.
+        let reason =
+            known.filter(|piece| piece.reason != Reason::Ancestor).map_or(reason, |piece| piece.reason.clone());
         // Only the focus is worth the time of reading and counting what will hardly fit.
         if rendered == Rendered::Full && reason != Reason::Focus && self.is_hopeless(node, limit) {
             return false;
         }
-        let text = match (rendered, &reason) {
-            (Rendered::Full, _) => render::full(node),
-            (Rendered::Title, Reason::Root | Reason::Outline) => render::title_and_properties(node),
-            (Rendered::Title, _) => render::title(node),
+        let text = match rendered {
+            Rendered::Full => render::full(node),
+            Rendered::Title if outlined => render::title_and_properties(node),
+            Rendered::Title => render::title(node),
         };
-        self.put(node, rendered, reason, text, limit)
+        let is_new = known.is_none();
+        // What is there stays there, also without its properties.
+        self.place(node, (rendered, outlined || rendered == Rendered::Full), reason, text, limit) || !is_new
     }
 
     /// Returns whether a node is so long that its text need not be read to know that it does not fit: by what the texts
@@ -132,6 +145,17 @@ impl<'a> Tray<'a> {
 
     /// Takes a node as it has been written, if it fits; see [`Tray::offer`].
     pub fn put(&mut self, node: &NodeRef, rendered: Rendered, reason: Reason, text: String, limit: usize) -> bool {
+        self.place(node, (rendered, rendered == Rendered::Full), reason, text, limit)
+    }
+
+    fn place(
+        &mut self,
+        node: &NodeRef,
+        (rendered, properties): (Rendered, bool),
+        reason: Reason,
+        text: String,
+        limit: usize,
+    ) -> bool {
         let focus = matches!(reason, Reason::Focus | Reason::FocusCut(_));
         if self.refuses(node) || (!focus && self.is_barred(node)) {
             return false;
@@ -153,13 +177,15 @@ impl<'a> Tray<'a> {
                 return false;
             }
             above = parent.parent();
-            let Some(piece) = self.piece(parent, Rendered::Title, Reason::Ancestor, text, room) else { return false };
+            let piece = self.piece(parent, (Rendered::Title, false), Reason::Ancestor, text, room);
+            let Some(piece) = piece else { return false };
             room -= piece.tokens;
             titles.push(piece);
         }
         let bytes = text.len();
         // What does not fit is counted no further than that.
-        let Some(piece) = self.piece(node.clone(), rendered, reason, text, room) else { return false };
+        let piece = self.piece(node.clone(), (rendered, properties), reason, text, room);
+        let Some(piece) = piece else { return false };
         if self.quotes(&piece.text, node) {
             return false;
         }
@@ -179,17 +205,37 @@ impl<'a> Tray<'a> {
 
     /// Takes one line about a planned node if it fits. Returns whether it did.
     pub fn note_due(&mut self, node: &NodeRef, reason: Reason, what: &str, limit: usize) -> bool {
+        let Some(line) = self.line(node, reason, render::due(node, what), limit) else { return false };
+        self.due.push(line);
+        true
+    }
+
+    /// Takes one line about an active project if it fits. Returns whether it did.
+    pub fn note_project(&mut self, node: &NodeRef, limit: usize) -> bool {
+        let Some(line) = self.line(node, Reason::Project, render::project(node), limit) else { return false };
+        self.projects.push(line);
+        true
+    }
+
+    fn line(&mut self, node: &NodeRef, reason: Reason, text: String, limit: usize) -> Option<Piece> {
         if self.refuses(node) || self.is_barred(node) {
-            return false;
+            return None;
         }
         let room = limit.saturating_sub(self.used);
-        let piece = self.piece(node.clone(), Rendered::Title, reason, render::due(node, what), room);
-        let Some(piece) = piece else { return false };
-        if self.quotes(&piece.text, node) {
-            return false;
+        let line = self.piece(node.clone(), (Rendered::Title, false), reason, text, room)?;
+        if self.quotes(&line.text, node) {
+            return None;
         }
-        self.used += piece.tokens;
-        self.due.push(piece);
+        self.used += line.tokens;
+        Some(line)
+    }
+
+    /// Says how many active projects are not told of, and what finds them, if that fits. Returns whether it does.
+    pub fn note_more(&mut self, count: usize, query: &str, limit: usize) -> bool {
+        let room = limit.saturating_sub(self.used);
+        let Some(tokens) = self.counter.count_within(&render::more_projects(count, query), room) else { return false };
+        self.used += tokens;
+        self.more = Some((count, query.to_string()));
         true
     }
 
@@ -202,16 +248,37 @@ impl<'a> Tray<'a> {
         });
         let piece = match at {
             Some(at) => self.pieces.remove(&self.order.remove(at)),
-            None => self.due.pop(),
+            None => self.drop_line(),
         }?;
         self.used = self.used.saturating_sub(piece.tokens);
         Some(piece)
     }
 
+    /// Removes a project that has a line of its own, and counts it among those that have none; then what is planned.
+    fn drop_line(&mut self) -> Option<Piece> {
+        let Some(project) = self.projects.pop() else { return self.due.pop() };
+        if let Some((count, _)) = &mut self.more {
+            *count += 1;
+        }
+        Some(project)
+    }
+
+    /// Returns everything that is in, in the order of the text.
+    pub fn all(&self) -> impl Iterator<Item = &Piece> {
+        self.due.iter().chain(&self.projects).chain(self.pieces.values())
+    }
+
+    /// Returns whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.all().next().is_none() && self.more.is_none()
+    }
+
     /// Returns the text as it stands.
     pub fn text(&self) -> String {
-        let texts = self.due.iter().chain(self.pieces.values());
-        render::fence(&texts.map(|piece| piece.text.as_str()).collect::<Vec<_>>())
+        let more = self.more.as_ref().map(|(count, query)| render::more_projects(*count, query));
+        let lines = self.due.iter().chain(&self.projects).map(|piece| piece.text.as_str());
+        let texts = lines.chain(more.as_deref()).chain(self.pieces.values().map(|piece| piece.text.as_str()));
+        render::fence(&texts.collect::<Vec<_>>())
     }
 
     /// Returns whether a node that is in stands below this one.
@@ -221,9 +288,16 @@ impl<'a> Tray<'a> {
         self.pieces.range((spot.0.clone(), spot.1 + 1)..(spot.0.clone(), after.max(spot.1 + 1))).next().is_some()
     }
 
-    fn piece(&self, node: NodeRef, rendered: Rendered, reason: Reason, text: String, most: usize) -> Option<Piece> {
+    fn piece(
+        &self,
+        node: NodeRef,
+        (rendered, properties): (Rendered, bool),
+        reason: Reason,
+        text: String,
+        most: usize,
+    ) -> Option<Piece> {
         let tokens = self.counter.count_within(&text, most)?;
-        Some(Piece { tokens, node, rendered, reason, text })
+        Some(Piece { tokens, node, rendered, properties, reason, text })
     }
 }
 

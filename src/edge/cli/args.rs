@@ -267,9 +267,9 @@ pub struct ContextOf {
     /// What is asked.
     #[arg(long)]
     pub query: Option<String>,
-    /// The budget.
-    #[arg(long, default_value_t = 4_000)]
-    pub max_tokens: usize,
+    /// The budget, where it is another one than a turn would have.
+    #[arg(long)]
+    pub max_tokens: Option<usize>,
 }
 
 /// What else the gates can do.

@@ -8,13 +8,16 @@ use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
 use crate::domain::port::CountTokens;
-use crate::edge::cli::args::Place;
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::edge::cli::args::{ContextOf, Place};
 use crate::edge::cli::ingest::read;
-use crate::edge::cli::run::Failure;
-use crate::edge::cli::session::{blocking, settled, somewhere, with_engine};
+use crate::edge::cli::run::{DONE, Failure};
+use crate::edge::cli::session::{block_on, blocking, origin, owner, settled, somewhere, with_engine};
 use crate::edge::clock::{Clock, SystemClock};
 use crate::edge::engine::boot::Keep;
-use crate::edge::engine::explain::{Considered, dropped_lines, why};
+use crate::edge::engine::explain::About;
+use crate::edge::thread::aside;
 use crate::edge::tokens::Tokens;
 use jiff::civil::DateTime;
 use serde::Deserialize;
@@ -46,6 +49,8 @@ pub struct ContextEngine {
     pub deadline_minutes: i64,
     /// The tag of projects.
     pub project_tag: String,
+    /// Whether all that was considered is named.
+    pub explained: bool,
 }
 
 /// One line of `--jsonl`.
@@ -74,6 +79,7 @@ impl ContextEngine {
             now,
             deadline_minutes: 60,
             project_tag: "project".to_string(),
+            explained: false,
         }
     }
 
@@ -91,6 +97,7 @@ impl ContextEngine {
             project_tag: &self.project_tag,
             changed: &[],
             apart: false,
+            explained: self.explained,
             nearness: None,
             near_cosine: context::rank::NEAR_COSINE,
             pinned: &pins.pinned,
@@ -160,6 +167,7 @@ pub fn print_json(context: &Context, micros: u64, mut output: impl Write) -> io:
         "tokens": context.tokens,
         "nodes": nodes(context),
         "dropped": dropped,
+        "unnamed": context.unnamed,
         "micros": micros,
         "text": context.text,
     });
@@ -195,6 +203,9 @@ pub fn print_text(context: &Context, max_tokens: usize, mut output: impl Write) 
     for (_, reason) in &context.dropped {
         *left.entry(reason.to_string()).or_default() += 1;
     }
+    if context.unnamed > 0 {
+        *left.entry("of the outline over budget".to_string()).or_default() += context.unnamed;
+    }
     if !left.is_empty() {
         let told: Vec<String> = left.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
         writeln!(output, "Left out: {} (--json names them).", told.join(", "))?;
@@ -202,32 +213,42 @@ pub fn print_text(context: &Context, max_tokens: usize, mut output: impl Write) 
     Ok(())
 }
 
-/// Writes why a node is in a context, or is not; without an id, what was left out of it.
-///
-/// # Errors
-///
-/// When writing fails.
-pub fn print_why(context: &Context, id: Option<&str>, mut output: impl Write) -> io::Result<()> {
-    let included = context.nodes.iter().map(|node| Considered {
-        id: node.id.clone(),
-        rendered: Some(node.rendered),
-        reason: node.reason.clone(),
-        tokens: node.tokens,
-        outline: false,
-    });
-    let dropped = context.dropped.iter().map(|(id, reason)| Considered {
-        id: id.clone(),
-        rendered: None,
-        reason: reason.clone(),
-        tokens: 0,
-        outline: false,
-    });
-    let nodes: Vec<Considered> = included.chain(dropped).collect();
-    match id {
-        Some(id) => writeln!(output, "{}", exact(&why(&nodes, &NodeId::new(id)))),
-        None if context.dropped.is_empty() => writeln!(output, "Nothing was left out."),
-        None => dropped_lines(&nodes).iter().try_for_each(|line| writeln!(output, "{}", exact(line))),
-    }
+/// Says why a heading is in what a turn would tell a model, or is not; without an id, what is left out. The process that
+/// owns the store is asked, as it knows where point is and what was pinned; where there is none, it is worked out here in
+/// the same way.
+pub(super) fn run_explained(of: &ContextOf, id: Option<&str>, out: &mut dyn Write) -> Result<u8, Failure> {
+    somewhere(&of.place)?;
+    let lines = match block_on(by_owner(of, id))? {
+        Some(lines) => lines,
+        None => with_engine(&of.place, Keep::ToRead, async |engine| {
+            blocking(engine, |engine| {
+                engine.read_memex(&mut |_| {});
+                engine.wait_until_filled();
+            })
+            .await?;
+            let (focus, id) = (of.focus.as_deref().map(NodeId::new), id.map(NodeId::new));
+            let query = of.query.as_deref();
+            let about = About { query, focus: focus.as_ref(), max_tokens: of.max_tokens, reader: None };
+            let explained = engine.explained_for(&origin(false), about).await;
+            let engine = engine.clone();
+            Ok(aside(move || engine.explained_lines(&explained, id.as_ref())).await)
+        })?,
+    };
+    lines.iter().try_for_each(|line| writeln!(out, "{}", exact(line)))?;
+    Ok(DONE)
+}
+
+/// Returns what the owner of the store says, when there is one that can be joined.
+async fn by_owner(of: &ContextOf, id: Option<&str>) -> Result<Option<Vec<String>>, Failure> {
+    let Some(mut owner) = owner(&of.place).await? else { return Ok(None) };
+    let asked = Plist::new()
+        .maybe("query", of.query.as_deref())
+        .maybe("focus", of.focus.as_deref())
+        .maybe_int("tokens", of.max_tokens)
+        .maybe("why", id)
+        .flag("lines", true);
+    let told = owner.request("context", asked).await?;
+    Ok(Some(told.list_at("lines").iter().filter_map(Sexp::as_text).map(str::to_string).collect()))
 }
 
 fn word(rendered: Rendered) -> &'static str {

@@ -286,7 +286,7 @@ impl Owner {
     }
 
     /// Returns the payload of the answer to a request.
-    async fn request(&mut self, action: &str, payload: Plist) -> Result<Sexp, Failure> {
+    pub(super) async fn request(&mut self, action: &str, payload: Plist) -> Result<Sexp, Failure> {
         self.requests += 1;
         let number = self.requests;
         let payload = payload.keyword("action", action).int("request", number);

@@ -5,7 +5,7 @@ use crate::edge::cli::args::{Arguments, Command, ContextCommands, GateCommands, 
 use crate::edge::cli::ask::{Manner, ask, of_several, question};
 use crate::edge::cli::audit::{run_audit, run_why};
 use crate::edge::cli::cassette::run_cassette;
-use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text, print_why};
+use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text, run_explained};
 use crate::edge::cli::costs::run_costs;
 use crate::edge::cli::decide::run_plans;
 use crate::edge::cli::doctor::{Wanted, run_doctor};
@@ -96,10 +96,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
                 ContextCommands::Why { id, of } => (of, Some(id)),
                 ContextCommands::Dropped { of } => (of, None),
             };
-            let mut engine = context_engine(&of.place)?;
-            engine.max_tokens = of.max_tokens;
-            print_why(&engine.context(of.query.as_deref(), of.focus.as_deref()), id.as_deref(), out)?;
-            Ok(DONE)
+            run_explained(&of, id.as_deref(), out)
         }
         Command::Context { command: None, place, focus, query, max_tokens, jsonl, json } => {
             let mut engine = context_engine(&place)?;
@@ -108,6 +105,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
                 answer_lines(std::io::stdin().lock(), out, &engine)?;
                 return Ok(DONE);
             }
+            engine.explained = true;
             let begun = std::time::Instant::now();
             let context = engine.context(query.as_deref(), focus.as_deref());
             let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);

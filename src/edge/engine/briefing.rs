@@ -223,6 +223,7 @@ impl Engine {
             outside: self.outside_of_slice(&slice),
             nodes,
             marked: self.marked(&slice, may_see),
+            further: self.vault.mask(&slice.further.text),
             log,
             ..Briefing::default()
         };

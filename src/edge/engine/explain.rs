@@ -63,6 +63,10 @@ pub struct Explained {
     pub may_see: Privacy,
     /// Every node that was considered: what is in, in the order of the text, then what is not.
     pub nodes: Vec<Considered>,
+    /// How many more were left out over budget, which are not among them.
+    pub unnamed: usize,
+    /// Whether it may be said what is private.
+    pub sees_private: bool,
     /// The parts of what is told beside the conversation, each with its tokens as we count them.
     pub sections: Vec<(&'static str, usize)>,
     /// Tokens of notes that there may be, as we count them.
@@ -81,18 +85,27 @@ impl Pin {
     }
 }
 
-/// Returns why a node is in or not, in a line; also when it was not considered.
-pub fn why(nodes: &[Considered], id: &NodeId) -> String {
-    let found: Vec<String> = nodes.iter().filter(|node| node.id == *id).map(Considered::line).collect();
-    match found.is_empty() {
-        true => format!("{id}: not considered; it is neither near the question or point, nor due, nor changed"),
-        false => found.join("\n"),
-    }
+/// What is to be explained.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct About<'a> {
+    /// The question; without one, the last that the channel may know.
+    pub query: Option<&'a str>,
+    /// The node at point, where it is another one than that of the engine.
+    pub focus: Option<&'a NodeId>,
+    /// The most tokens of notes, where these are others than a turn would have.
+    pub max_tokens: Option<usize>,
+    /// Who would read it; without one, whoever would be asked first.
+    pub reader: Option<Locality>,
 }
 
-/// Returns what was left out, a line each.
-pub fn dropped_lines(nodes: &[Considered]) -> Vec<String> {
-    nodes.iter().filter(|node| node.rendered.is_none()).map(Considered::line).collect()
+impl Explained {
+    /// Returns what was left out, a line each; the last one counts what is not named.
+    pub fn dropped_lines(&self) -> Vec<String> {
+        let dropped = self.nodes.iter().filter(|node| node.rendered.is_none()).map(Considered::line);
+        let rest =
+            (self.unnamed > 0).then(|| format!("{} more files and headings of the outline: over budget", self.unnamed));
+        dropped.chain(rest).collect()
+    }
 }
 
 impl Considered {
@@ -108,15 +121,9 @@ impl Considered {
 }
 
 impl Engine {
-    /// Explains what a model would be told of a question, or of the last one that `origin` may know: a reader of that
-    /// locality, or whoever would be asked first, in the conversation that it belongs to.
-    pub async fn explained_for(
-        self: &Arc<Self>,
-        origin: &Origin,
-        query: Option<&str>,
-        reader: Option<Locality>,
-    ) -> Explained {
-        let (session, query) = match (query, self.last_asked(origin)) {
+    /// Explains what a model would be told, in the conversation that the question belongs to.
+    pub async fn explained_for(self: &Arc<Self>, origin: &Origin, about: About<'_>) -> Explained {
+        let (session, query) = match (about.query, self.last_asked(origin)) {
             (Some(query), _) => (origin.session.clone(), query.to_string()),
             (None, Some((session, text))) => (session, text),
             (None, None) => (origin.session.clone(), String::new()),
@@ -128,7 +135,7 @@ impl Engine {
             let asked = Ask { origin, text: query.clone(), history: Vec::new(), folder: None };
             self.foresee(asked).await.map_or(Locality::Builtin, |foreseen| foreseen.locality)
         };
-        let reader = match reader {
+        let reader = match about.reader {
             Some(reader) => reader,
             None => first().await,
         };
@@ -136,42 +143,89 @@ impl Engine {
             Locality::Remote => self.elsewhere(&session),
             Locality::Local | Locality::Builtin => Privacy::Private,
         };
-        let may_see = if origin.rights.see_private { may_see } else { may_see.min(Privacy::Open) };
-        let engine = self.clone();
-        aside(move || engine.explained_to(query, may_see, preset.as_ref())).await
+        let sees = origin.rights.see_private;
+        let may_see = if sees { may_see } else { may_see.min(Privacy::Open) };
+        let (engine, focus, max_tokens) = (self.clone(), about.focus.cloned(), about.max_tokens);
+        aside(move || {
+            let focus = focus.or_else(|| engine.focus());
+            let max_tokens = max_tokens.unwrap_or_else(|| engine.memory_budget());
+            let wanted = (query, focus, max_tokens);
+            engine.explained_to(wanted, may_see, sees, preset.as_ref())
+        })
+        .await
     }
 
     /// Explains what a reader who may see so much would be told of a question, or of the last one that `origin` may know.
     pub fn explained_context(&self, origin: &Origin, query: Option<&str>, may_see: Privacy) -> Explained {
         let last = || self.last_asked(origin).map(|(_, text)| text);
-        self.explained_to(query.map(str::to_string).or_else(last).unwrap_or_default(), may_see, None)
+        let query = query.map(str::to_string).or_else(last).unwrap_or_default();
+        self.explained_to((query, self.focus(), self.memory_budget()), may_see, origin.rights.see_private, None)
     }
 
-    fn explained_to(&self, query: String, may_see: Privacy, preset: Option<&Preset>) -> Explained {
-        let (focus, now, max_tokens) = (self.focus(), self.clock.wall(), self.memory_budget());
+    fn explained_to(
+        &self,
+        (query, focus, max_tokens): (String, Option<NodeId>, usize),
+        may_see: Privacy,
+        sees_private: bool,
+        preset: Option<&Preset>,
+    ) -> Explained {
+        let now = self.clock.wall();
         let wanted = Wanted { query: Some(&query), focus: focus.as_ref(), now, may_see, max_tokens };
-        // Its reasons tell minutes: it is made anew.
-        let slice = self.assembled(wanted);
-        let parts = [(&slice.outline, true), (&slice.notes, false)];
-        let included = parts.iter().flat_map(|(part, outline)| {
-            part.nodes.iter().map(|node| Considered {
+        // Its reasons tell minutes, and what was left out: it is made anew.
+        let slice = self.assembled(wanted, true);
+        let included = slice.parts().into_iter().zip([true, false, true]).flat_map(|(part, outline)| {
+            part.nodes.iter().map(move |node| Considered {
                 id: node.id.clone(),
                 rendered: Some(node.rendered),
                 reason: node.reason.clone(),
                 tokens: node.tokens,
-                outline: *outline,
+                outline,
             })
         });
         let mut nodes: Vec<Considered> = included.collect();
         let mut told: HashSet<NodeId> = nodes.iter().map(|node| node.id.clone()).collect();
-        for (id, reason) in slice.dropped().filter(|(id, _)| told.insert(id.clone())) {
+        // Whoever may not see what is private learns of none that it would be near.
+        let may_know = |reason: &Reason| sees_private || *reason != Reason::Private;
+        let left = slice.dropped().filter(|(_, reason)| may_know(reason));
+        for (id, reason) in left.filter(|(id, _)| told.insert(id.clone())) {
             let (id, reason) = (id.clone(), reason.clone());
             nodes.push(Considered { id, rendered: None, reason, tokens: 0, outline: false });
         }
         let project = self.config.project.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let (briefing, offered) = self.briefing_now(&query, may_see, &project, preset);
         let sections = sections(&briefing, &offered, now, self.tokens.as_ref());
-        Explained { query, focus, may_see, nodes, sections, budget: max_tokens }
+        let unnamed = slice.parts().iter().map(|part| part.unnamed).sum();
+        Explained { query, focus, may_see, nodes, unnamed, sees_private, sections, budget: max_tokens }
+    }
+
+    /// Returns why a node is in what was explained or is not; without one, everything that was left out, a line each.
+    pub fn explained_lines(&self, explained: &Explained, id: Option<&NodeId>) -> Vec<String> {
+        match id {
+            Some(id) => self.why_told(explained, id).lines().map(str::to_string).collect(),
+            None => match explained.dropped_lines() {
+                lines if lines.is_empty() => vec!["Nothing was left out.".to_string()],
+                lines => lines,
+            },
+        }
+    }
+
+    /// Returns why a node is in what was explained or is not, in a line or more; every node has a reason.
+    pub fn why_told(&self, explained: &Explained, id: &NodeId) -> String {
+        let found: Vec<String> = explained.nodes.iter().filter(|node| node.id == *id).map(Considered::line).collect();
+        if !found.is_empty() {
+            return found.join("\n");
+        }
+        let view = self.view_in_sight();
+        let reason = match view.get(id) {
+            Some(node) if node.privacy() > explained.may_see && explained.sees_private => Reason::Private,
+            Some(node) if node.privacy() > explained.may_see => Reason::Unknown,
+            Some(node) if !view.sight().holds(node.file(), node.index) => Reason::OutOfSight,
+            // A file, or what stands directly below one, is for the outline, and all others with any evidence are named.
+            Some(node) if node.parent().is_none_or(|parent| parent.index == 0) => Reason::OverBudget,
+            Some(_) => Reason::Far,
+            None => Reason::Unknown,
+        };
+        Considered { id: id.clone(), rendered: None, reason, tokens: 0, outline: false }.line()
     }
 
     /// Returns the question that was asked last: in the channel's own conversation, or in any for Emacs, whose buffers

@@ -1,7 +1,7 @@
 //! The slice of memory that a question is answered from: the outline, and the notes near the question and the focus.
 
 use crate::domain::context::almanac::holds_until;
-use crate::domain::context::outline::outline;
+use crate::domain::context::outline::{further, outline};
 use crate::domain::context::pins::Pins;
 use crate::domain::context::reason::Reason;
 use crate::domain::context::{Audience, Context, Included, Quoting, Request, assemble};
@@ -25,6 +25,8 @@ pub struct Slice {
     pub outline: Context,
     /// What is near the question and the focus, is due, or changed.
     pub notes: Context,
+    /// More files by their titles, in the room that the notes leave.
+    pub further: Context,
 }
 
 /// What a slice is asked for.
@@ -94,19 +96,24 @@ impl Slices {
 }
 
 impl Slice {
-    /// Returns every node that is in, those of the outline first; one that stands in both comes twice.
+    /// Returns the parts, in the order in which a model is told of them.
+    pub fn parts(&self) -> [&Context; 3] {
+        [&self.outline, &self.notes, &self.further]
+    }
+
+    /// Returns every node that is in, those of the outline first; one that stands in two parts comes twice.
     pub fn nodes(&self) -> impl Iterator<Item = &Included> {
-        self.outline.nodes.iter().chain(&self.notes.nodes)
+        self.parts().into_iter().flat_map(|part| &part.nodes)
     }
 
     /// Returns what was left out, and why.
     pub fn dropped(&self) -> impl Iterator<Item = &(NodeId, Reason)> {
-        self.outline.dropped.iter().chain(&self.notes.dropped)
+        self.parts().into_iter().flat_map(|part| &part.dropped)
     }
 
     /// Returns how private the most private node in it is; `None` when nothing is in it.
     pub fn privacy(&self) -> Option<Privacy> {
-        let parts = [&self.outline, &self.notes].into_iter().filter(|part| !part.nodes.is_empty());
+        let parts = self.parts().into_iter().filter(|part| !part.nodes.is_empty());
         parts.map(|part| part.privacy).max()
     }
 }
@@ -123,7 +130,7 @@ impl Engine {
         {
             return slice;
         }
-        let slice = Arc::new(self.assembled(wanted));
+        let slice = Arc::new(self.assembled(wanted, false));
         if settled && made_from == self.made_from(&wanted) {
             let until = holds_until(&self.view(), wanted.now, i64::from(self.config.deadline_minutes));
             self.slices.lock().keep(Kept { made_from, from: wanted.now, until, slice: slice.clone() });
@@ -156,26 +163,28 @@ impl Engine {
         let privacy = |id: &NodeId| view.get(id).map_or(Privacy::Private, |node| node.privacy());
         let most = slice.nodes().map(|node| privacy(&node.id)).max();
         let mut private = slice.dropped().filter(|(_, reason)| *reason == Reason::Private);
-        let parts = [&slice.outline, &slice.notes];
-        let quotes = || parts.iter().any(|part| self.quotes_beyond(&part.text, may_see));
+        let quotes = || slice.parts().iter().any(|part| self.quotes_beyond(&part.text, may_see));
         most == slice.privacy() && private.all(|(id, _)| privacy(id) > may_see) && !quotes()
     }
 
-    /// Assembles the slice of memory that a question is answered from.
-    pub(super) fn assembled(&self, wanted: Wanted<'_>) -> Slice {
+    /// Assembles the slice of memory that a question is answered from; `explained` has everything named that was
+    /// considered for it.
+    pub(super) fn assembled(&self, wanted: Wanted<'_>, explained: bool) -> Slice {
         self.slices.lock().assembled += 1;
-        let [outline, notes] = self.without_quoting(wanted, &|view, request, tokens| {
-            let all = Request { apart: true, ..request.clone() };
+        let [outline, notes, further] = self.without_quoting(wanted, &|view, request, tokens| {
+            let all = Request { apart: true, explained, ..request.clone() };
             let index = self.index();
             let outline = outline(view, &index, &all, tokens);
-            let rest = Request { max_tokens: wanted.max_tokens.saturating_sub(outline.tokens), ..all };
-            let notes = assemble(view, &index, &rest, tokens);
-            [outline, notes]
+            let left = wanted.max_tokens.saturating_sub(outline.tokens);
+            let notes = assemble(view, &index, &Request { max_tokens: left, ..all.clone() }, tokens);
+            let rest = Request { max_tokens: left.saturating_sub(notes.tokens), ..all };
+            let further = further(view, &index, &rest, tokens, &[&outline, &notes]);
+            [outline, notes, further]
         });
-        Slice { outline, notes }
+        Slice { outline, notes, further }
     }
 
-    /// Does the same with notes of at most so many tokens and no outline: those of the lowest rank give way, and the node in
+    /// Does the same with notes of at most so many tokens and no further outline: those of the lowest rank give way, and the node in
     /// focus stays as it is in the whole slice.
     pub fn slice_of(&self, wanted: Wanted<'_>, most: usize) -> Slice {
         let whole = self.slice(wanted);
@@ -186,15 +195,16 @@ impl Engine {
             None => most,
         };
         let max_tokens = max_tokens.min(wanted.max_tokens.saturating_sub(whole.outline.tokens));
+        let emptied = |part: &Context| Context { nodes: Vec::new(), text: String::new(), tokens: 0, ..part.clone() };
+        let further = emptied(&whole.further);
         if max_tokens < FRAME {
-            let notes = Context { nodes: Vec::new(), text: String::new(), tokens: 0, ..whole.notes.clone() };
-            return Slice { outline: whole.outline.clone(), notes };
+            return Slice { outline: whole.outline.clone(), notes: emptied(&whole.notes), further };
         }
         let [notes] = self.without_quoting(wanted, &|view, request, tokens| {
             let request = Request { apart: true, max_tokens, ..request.clone() };
             [assemble(view, &self.index(), &request, tokens)]
         });
-        Slice { outline: whole.outline.clone(), notes }
+        Slice { outline: whole.outline.clone(), notes, further }
     }
 
     /// Assembles the slice of memory that a question is answered from, as one text.
@@ -267,6 +277,7 @@ impl Engine {
             project_tag: "project",
             changed,
             apart: false,
+            explained: false,
             nearness: None,
             near_cosine: self.config.semantic_threshold,
             pinned: &pins.pinned,

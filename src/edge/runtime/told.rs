@@ -8,7 +8,7 @@ use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
 use crate::edge::engine::Engine;
-use crate::edge::engine::explain::{Explained, Pin};
+use crate::edge::engine::explain::{About, Explained, Pin};
 use crate::edge::engine::inspect::Proof;
 use crate::edge::engine::time::slice;
 use crate::edge::runtime::lanes::{asked, privacy_at};
@@ -80,22 +80,40 @@ fn page_of_shown(engine: &Engine, origin: &Origin, name: Option<u64>, from: usiz
 /// How many nodes of a context are listed.
 const MOST_CONSIDERED: usize = 600;
 
-/// Explains what a model would be told now.
+/// Notes of more tokens are explained to nobody.
+const MOST_TOKENS: usize = 200_000;
+
+/// Explains what a model would be told now; with `:lines`, why one heading is in it or is not, or all that is left out.
 pub(super) async fn context(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -> Plist {
     let reader = match payload.name_at("for") {
         Some("elsewhere") => Some(Locality::Remote),
         Some("here") => Some(Locality::Local),
         Some(_) | None => None,
     };
-    let explained = engine.explained_for(origin, payload.text_at("query"), reader).await;
+    let focus = payload.text_at("focus").map(NodeId::new);
+    let max_tokens = payload.count_at("tokens").map(|tokens| tokens.min(MOST_TOKENS));
+    let about = About { query: payload.text_at("query"), focus: focus.as_ref(), max_tokens, reader };
+    let explained = engine.explained_for(origin, about).await;
     let (engine, origin) = (engine.clone(), origin.clone());
-    aside(move || listed(&engine, &origin, &explained)).await
+    let (in_lines, id) = (payload.flag_at("lines"), payload.text_at("why").map(NodeId::new));
+    aside(move || match in_lines {
+        true => in_few(&engine.explained_lines(&explained, id.as_ref())),
+        false => listed(&engine, &origin, &explained),
+    })
+    .await
+}
+
+/// Returns as many lines as are listed, and says how many more there are.
+fn in_few(lines: &[String]) -> Plist {
+    let left = lines.len().saturating_sub(MOST_CONSIDERED);
+    let more = (left > 0).then(|| format!("{left} more are not listed"));
+    Plist::new().texts("lines", lines.iter().take(MOST_CONSIDERED).cloned().chain(more))
 }
 
 fn listed(engine: &Engine, origin: &Origin, explained: &Explained) -> Plist {
     let sections =
         explained.sections.iter().map(|(name, tokens)| Sexp::list([Sexp::text(*name), Sexp::int(*tokens as i64)]));
-    let left = explained.nodes.len().saturating_sub(MOST_CONSIDERED);
+    let left = explained.nodes.len().saturating_sub(MOST_CONSIDERED).saturating_add(explained.unnamed);
     Plist::new()
         .text("query", engine.mask(&explained.query))
         .maybe("focus", explained.focus.as_ref().map(|id| id.as_str()))
