@@ -57,6 +57,17 @@
                  "they are still being read,\nor there was no room for all "
                  "(M-x passepartout-doctor).")))))
 
+(defun passepartout-inspect--nodes (page)
+  "Return what PAGE says of the headings that stand in it, in words."
+  (let ((nodes (plist-get page :nodes))
+        (above (plist-get page :above)))
+    (concat
+     (format "%d %s of your notes in it" nodes
+             (if (= nodes 1) "heading" "headings"))
+     (cond ((eq (plist-get page :proof) :here) ".")
+           ((= above 0) ", none more private than its reader may see.")
+           (t (format "; %d of them became more private since." above))))))
+
 (defun passepartout-inspect--draw (text page)
   "Draw TEXT, a request, which PAGE describes, in the current buffer."
   (let ((sent (plist-get page :sent))
@@ -74,6 +85,7 @@
                'face 'passepartout-title)
               (propertize "g asks again, q leaves.\n\n"
                           'face 'passepartout-quiet)
+              (passepartout-inspect--nodes page) "\n"
               (passepartout-inspect--proof page) "\n"
               (if (= redacted 0)
                   "Nothing had to be masked.\n"

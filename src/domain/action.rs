@@ -1,7 +1,7 @@
 //! What is wanted: actions, read from an untrusted proposal.
 
 use crate::domain::hash::ContentHasher;
-use crate::domain::id::ActionHash;
+use crate::domain::id::{ActionHash, NodeId};
 use crate::domain::label::{Labels, Trust};
 use crate::domain::outside::{Led, Outside, Piece};
 use crate::domain::tool::{Kind, Param, Tool, Toolbox};
@@ -372,6 +372,8 @@ pub struct Observation {
     /// What of that text came from outside, with its sources. Where the labels say untrusted and nothing stands here,
     /// all of it did.
     pub outside: Vec<Piece>,
+    /// Headings of memory that stand in that text, and files of notes that it is of.
+    pub nodes: Vec<NodeId>,
     /// Files that were changed, absolute.
     pub changed: Vec<String>,
 }

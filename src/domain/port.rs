@@ -13,7 +13,7 @@ use crate::domain::scope::Scope;
 use crate::domain::signal::Role;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a provider runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,6 +96,8 @@ pub struct Prompt {
     pub privacy: Privacy,
     /// What of it came from outside.
     pub outside: Outside,
+    /// The headings of memory that stand in it: in what is told of memory, and in what tools read in this turn.
+    pub nodes: BTreeSet<NodeId>,
     /// What the user typed to set this turn off, and nothing else. The built-in provider reads only this.
     pub typed: String,
     /// The wall clock of the user, for words such as “tomorrow”.

@@ -2,7 +2,7 @@
 
 use crate::prompts::{BOAT, point, says};
 use crate::support::engine::{Home, ask, ask_from, origin, provide, waiting};
-use crate::support::fake_server::FakeServer;
+use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::id::{NodeId, SessionId};
 use passepartout::domain::label::{Privacy, PrivacyTag};
 use passepartout::domain::sexp::reader::Sexp;
@@ -11,6 +11,7 @@ use passepartout::edge::engine::cascade::Choice;
 use passepartout::edge::engine::explain::{About, Pin};
 use passepartout::edge::engine::inspect::Proof;
 use passepartout::edge::engine::turns::Ask;
+use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_user_pins_is_in_and_what_the_user_drops_is_out_and_each_is_explained() {
@@ -107,6 +108,7 @@ async fn a_request_is_shown_byte_for_byte_before_and_after_it_was_sent() {
     assert_eq!((after.provider.as_str(), before.sent, after.sent.is_some()), ("fake", None, true));
     // What is private is not in it, and what is secret is marked.
     assert_eq!((after.kept_out, after.proof), (1, Proof::Absent));
+    assert!(after.nodes > 4 && after.above == 0, "{} {}", after.nodes, after.above);
     assert!(!body.contains("harbour") && !body.contains(key), "{body}");
     assert!(after.redacted > 0 && body.contains('⟨'), "{body}");
 }
@@ -284,4 +286,50 @@ async fn every_heading_has_a_reason_and_a_private_one_only_for_who_may_see_it() 
     let explained = engine.explained_for(&origin(), about).await;
     let told = engine.why_told(&explained, &NodeId::new("tools"));
     assert_eq!(told, "tools: left out, outside of what the focus is narrowed to");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_is_shown_with_the_headings_that_were_put_into_it_and_whether_any_is_above_its_reader() {
+    let private = "* Diary :private:\n:PROPERTIES:\n:ID: diary\n:END:\n";
+    let long: String = (0..40).map(|n| format!("Word{n} of the morning tide of the harbour number {n}. ")).collect();
+    let far = "* Attic\n** Box\n*** Lid\n:PROPERTIES:\n:ID: lid\n:END:\nA copper lid.\n";
+    let home = Home::new(&[("boat.org", BOAT), ("diary.org", &format!("{private}{long}\n")), ("far.org", far)]);
+    let read = json!({"id": "lid", "explanation": "It may say which wood."});
+    let server =
+        FakeServer::start([Reply::answer(Dialect::OpenAi, &[], &[("c", "memory-read", read)]), says("Larch.")]);
+    let engine = home.served(&server, &["fake"], false).await;
+    engine.wait_until_filled();
+    engine.confirm_provider("fake", &format!("{}/v1/", server.url())).await.expect("it is stored");
+    let (done, _) = home.ask(&engine, "which wood for the deck?").await;
+    assert_eq!(done.report.text, "Larch.", "{:?}", done.report.notice);
+    let requests = server.requests();
+    assert!(!requests[0].body.contains("copper") && requests[1].body.contains("copper"), "a tool read it");
+    let shown = engine.inspect_last(&origin()).await.expect("it can be shown");
+    // Three files and four of their headings are told of, and a tool read one more.
+    assert_eq!((shown.nodes, shown.above, shown.kept_out, shown.proof), (8, 0, 1, Proof::Absent), "{}", shown.text);
+    // What becomes private later was not when it was sent, and is counted.
+    let closed = far.replace("*** Lid", "*** Lid :private:").replace("A copper lid.", &long);
+    engine.take_buffer(&home.file("far.org"), closed.into(), &|| true).expect("it can be read");
+    let shown = engine.inspect_last(&origin()).await.expect("it can be shown");
+    assert_eq!((shown.nodes, shown.above, shown.kept_out), (8, 1, 2));
+    // Until its words are read, nobody knows whether they stand in it.
+    assert!(matches!(shown.proof, Proof::Unknown | Proof::Absent), "{:?}", shown.proof);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_was_sent_and_quotes_what_became_private_is_shown_as_such() {
+    let words = "Larch for the deck of the boat that lies at the long wooden pier behind the mill.";
+    let note = format!("* Deck\n:PROPERTIES:\n:ID: deck\n:END:\n{words}\n");
+    let home = Home::new(&[("deck.org", &note)]);
+    let server = FakeServer::start([says("Larch.")]);
+    let engine = home.served(&server, &["fake"], false).await;
+    engine.wait_until_filled();
+    engine.confirm_provider("fake", &format!("{}/v1/", server.url())).await.expect("it is stored");
+    let _ = home.ask(&engine, "which wood for the deck?").await;
+    assert_eq!(engine.inspect_last(&origin()).await.expect("it can be shown").proof, Proof::Absent);
+    let closed = note.replace("* Deck", "* Deck :private:");
+    engine.take_buffer(&home.file("deck.org"), closed.into(), &|| true).expect("it can be read");
+    engine.wait_until_filled();
+    let shown = engine.inspect_last(&origin()).await.expect("it can be shown");
+    assert_eq!((shown.above, shown.proof), (1, Proof::Quoted), "{}", shown.text);
 }

@@ -96,6 +96,7 @@ fn prompt(text: &str) -> Prompt {
         tools: Vec::new(),
         privacy: Privacy::Open,
         outside: Default::default(),
+        nodes: Default::default(),
         typed: text.into(),
         now: jiff::civil::date(2026, 1, 5).at(9, 0, 0, 0),
     }

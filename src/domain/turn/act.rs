@@ -8,7 +8,7 @@ use crate::domain::gate::{Facts, Trace};
 use crate::domain::id::PlanId;
 use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::outside::Piece;
-use crate::domain::port::{Call, Locality, LogLevel, Prompt};
+use crate::domain::port::{Call, LogLevel, Prompt};
 use crate::domain::signal::Signal;
 use crate::domain::tool::Effect;
 use crate::domain::turn::error::Fault;
@@ -122,7 +122,14 @@ impl Turn {
                 let words = format!("{tool} broke, and nobody knows how far it got; the log says where.");
                 let outcome = Outcome::Failed(words);
                 (
-                    Observation { action: hash, outcome, labels, outside: Vec::new(), changed: Vec::new() },
+                    Observation {
+                        action: hash,
+                        outcome,
+                        labels,
+                        outside: Vec::new(),
+                        nodes: Vec::new(),
+                        changed: Vec::new(),
+                    },
                     Some(panic_text(panic.as_ref())),
                 )
             }
@@ -136,6 +143,7 @@ impl Turn {
         self.report.changed.extend(observation.changed.iter().cloned());
         self.report.conversation.labels = self.report.conversation.labels.join(observation.labels);
         self.report.conversation.take_outside(&observation.outside);
+        self.report.conversation.nodes.extend(observation.nodes.iter().cloned());
         self.deed(tool, summary, Some(trace), words, plan.cloned());
         self.acted = true;
         self.said.extend(message.filter(|_| matches!(observation.outcome, Outcome::Done(_))));
@@ -166,8 +174,7 @@ impl Turn {
         match self.judge(action, desk, None).await? {
             Ok(Judged::Parked(parked)) => {
                 let (action, facts, trace) = *parked;
-                let nodes = prompt::briefing(desk, Locality::Remote, self.lean).nodes;
-                self.report.conversation.contact = Some(Box::new(Contact { prompt, nodes }));
+                self.report.conversation.contact = Some(Box::new(Contact { prompt }));
                 self.park(action, facts, trace, String::new(), None, desk).await?;
                 Ok(Flow::End(Ending::Parked))
             }

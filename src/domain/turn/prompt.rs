@@ -28,6 +28,8 @@ pub struct Briefing {
     pub privacy: Option<Privacy>,
     /// The nodes that stand in it, in full or by title.
     pub nodes: Vec<NodeId>,
+    /// The nodes that stand in the outline and the further one.
+    pub outlined: Vec<NodeId>,
     /// Of these, the titles of those that are private in any way, where a model elsewhere is told of them.
     pub marked: Vec<String>,
     /// What of that slice came from outside.
@@ -87,6 +89,7 @@ impl Briefing {
         if lean >= Lean::Outline {
             self.outline.clear();
             self.further.clear();
+            self.outlined.clear();
         }
         self
     }
@@ -118,6 +121,7 @@ pub fn made(
             briefing.outside.iter().for_each(|piece| outside.take(piece));
             outside
         },
+        nodes: briefing.nodes.iter().chain(&briefing.outlined).chain(&conversation.nodes).cloned().collect(),
         typed: conversation.typed.clone(),
         now,
     }

@@ -10,6 +10,7 @@ use crate::domain::signal::{Depth, Sensor};
 use crate::domain::turn::consensus::{Other, Round};
 use crate::domain::turn::earlier::Past;
 use crate::domain::turn::error::Fault;
+use std::collections::BTreeSet;
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,8 +59,6 @@ pub struct Deed {
 pub struct Contact {
     /// What would be sent.
     pub prompt: Prompt,
-    /// The nodes of memory that stand in it.
-    pub nodes: Vec<NodeId>,
 }
 
 /// A conversation that can go on: kept while plans wait.
@@ -77,6 +76,8 @@ pub struct Conversation {
     pub labels: Labels,
     /// What of it came from outside. Whenever it is not empty, the labels are untrusted.
     pub outside: Outside,
+    /// Headings of memory that tools read in it.
+    pub nodes: BTreeSet<NodeId>,
     /// Whether the last answer came from this machine; what a model elsewhere asks for is never private.
     pub local: bool,
     /// Calls of the last answer that still have no result, by call and plan.
@@ -134,6 +135,7 @@ impl Conversation {
             depth: Depth::outermost(),
             labels: Labels::USER,
             outside: Outside::default(),
+            nodes: BTreeSet::new(),
             local: true,
             waiting: Vec::new(),
             contact: None,

@@ -33,6 +33,7 @@ impl Actuators {
                     outcome: Outcome::Failed(format!("{}: {why}. {done}", edit.file)),
                     labels: OWN,
                     outside: Vec::new(),
+                    nodes: Vec::new(),
                     changed,
                 };
             }
@@ -40,7 +41,13 @@ impl Actuators {
             changed.push(edit.file.clone());
         }
         self.approved(cleared, edits).await;
-        Done { outcome: Outcome::Done(format!("Done. {}", said.join(" "))), labels: OWN, outside: Vec::new(), changed }
+        Done {
+            outcome: Outcome::Done(format!("Done. {}", said.join(" "))),
+            labels: OWN,
+            outside: Vec::new(),
+            nodes: Vec::new(),
+            changed,
+        }
     }
 
     /// Lets go the rules that edits took away which a human approved: each that changes such a line asks, whatever else is

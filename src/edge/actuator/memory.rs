@@ -86,7 +86,7 @@ impl Asked {
             // What it is narrowed to may be private, and is not named.
             lines.push("Note: the user's focus narrows what is looked at; /unfocus widens it.".to_string());
         }
-        Done::read(clipped(&lines.join("\n")), note(privacy), engine.outside_of_nodes(&nodes))
+        Done::read(clipped(&lines.join("\n")), note(privacy), engine.outside_of_nodes(&nodes)).of(&nodes)
     }
 
     /// Reads an earlier turn of the same conversation. What of it is more private than the model may see is not there.
@@ -114,7 +114,7 @@ impl Asked {
             engine.count_nodes(&hidden);
             engine.count_sent(&below);
         }
-        Done::read(clipped(&text), note(privacy), engine.outside_of_nodes(&below))
+        Done::read(clipped(&text), note(privacy), engine.outside_of_nodes(&below)).of(&below)
     }
 }
 

@@ -24,8 +24,9 @@ use crate::domain::gate::clearance::{Cleared, Rehearsal};
 use crate::domain::gate::plan::Tried;
 use crate::domain::gate::reach::wanted;
 use crate::domain::gate::show::shown;
-use crate::domain::id::TurnId;
+use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
+use crate::domain::memory::view::NodeRef;
 use crate::domain::outside::Piece;
 use crate::domain::port::{Actuator, Content, LogLevel};
 use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE, Stands, is_user};
@@ -52,12 +53,15 @@ struct Done {
     labels: Labels,
     /// What of it came from outside.
     outside: Vec<Piece>,
+    /// Headings that stand in what it says.
+    nodes: Vec<NodeId>,
     changed: Vec<String>,
 }
 
 impl Done {
     fn said(text: String, labels: Labels) -> Done {
-        Done { outcome: Outcome::Done(text), labels, outside: Vec::new(), changed: Vec::new() }
+        let (outside, nodes, changed) = Default::default();
+        Done { outcome: Outcome::Done(text), labels, outside, nodes, changed }
     }
 
     /// What was read, with what of it came from outside.
@@ -69,8 +73,13 @@ impl Done {
         Done { outside, ..Done::said(text, labels) }
     }
 
+    /// Says which headings stand in it.
+    fn of(self, nodes: &[NodeRef]) -> Done {
+        Done { nodes: nodes.iter().map(|node| node.id().clone()).collect(), ..self }
+    }
+
     fn failed(text: impl Into<String>) -> Done {
-        Done { outcome: Outcome::Failed(text.into()), labels: OWN, outside: Vec::new(), changed: Vec::new() }
+        Done { outcome: Outcome::Failed(text.into()), ..Done::said(String::new(), OWN) }
     }
 }
 
@@ -96,7 +105,8 @@ impl Actuator for Actuators {
             Outcome::Stale(text) => Outcome::Stale(self.masked(&text)),
             Outcome::Cancelled(text) => Outcome::Cancelled(self.masked(&text)),
         };
-        Observation { action, outcome, labels: done.labels, outside: done.outside, changed: done.changed }
+        let Done { labels, outside, nodes, changed, .. } = done;
+        Observation { action, outcome, labels, outside, nodes, changed }
     }
 
     async fn rehearse(&self, rehearsal: Rehearsal, most: u64) -> (Tried, u64) {
@@ -193,7 +203,13 @@ impl Actuators {
         let now = self.engine.surveyor.survey(action, cleared.scope()).await;
         if now.hash() != cleared.facts().hash() {
             let text = "what it is about changed after it was judged; nothing was done".to_string();
-            return Done { outcome: Outcome::Stale(text), labels: OWN, outside: Vec::new(), changed: Vec::new() };
+            return Done {
+                outcome: Outcome::Stale(text),
+                labels: OWN,
+                outside: Vec::new(),
+                nodes: Vec::new(),
+                changed: Vec::new(),
+            };
         }
         if let Err(why) = self.engine.shared_by(&act.0, cleared).await {
             return Done::failed(format!("that it may be shown could not be kept, so it is not ({why})"));
@@ -253,9 +269,9 @@ impl Actuators {
                 outside.extend(sent);
                 let kept = Labels { trust: Trust::Kept, ..labels };
                 let labels = if outside.is_empty() { kept } else { labels };
-                Done { outcome, labels, outside, changed }
+                Done { outcome, labels, outside, nodes: Vec::new(), changed }
             }
-            Err(_) => Done { outcome, labels, outside: Vec::new(), changed },
+            Err(_) => Done { outcome, labels, outside: Vec::new(), nodes: Vec::new(), changed },
         }
     }
 

@@ -45,7 +45,7 @@ impl Asked {
         if lines.is_empty() {
             lines.push("There is no heading below it.".to_string());
         }
-        Done::read(lines.join("\n"), note(privacy), engine.outside_of_nodes(&shown))
+        Done::read(lines.join("\n"), note(privacy), engine.outside_of_nodes(&shown)).of(&shown)
     }
 
     /// Lists the files of memory. One with anything private in it is named only to who may see that.
@@ -53,7 +53,7 @@ impl Asked {
         let (may_see, scope) = (self.may_see, &self.scope);
         let view = engine.view_in_sight();
         let mut privacy = Privacy::Open;
-        let (mut lines, mut outside) = (Vec::new(), Vec::new());
+        let (mut lines, mut outside, mut files) = (Vec::new(), Vec::new(), Vec::new());
         for card in view.cards().filter(|card| card.strictest() <= may_see) {
             if lines.len() == MOST {
                 lines.push(format!("Only the first {MOST} are shown."));
@@ -66,11 +66,12 @@ impl Asked {
                 outside.push(Piece::new(&source, &line, card.strictest()));
             }
             lines.push(line);
+            files.extend(view.node(&card.file, 0));
         }
         if lines.is_empty() {
             lines.push("Memory has no file.".to_string());
         }
-        Done::read(lines.join("\n"), note(privacy), outside)
+        Done::read(lines.join("\n"), note(privacy), outside).of(&files)
     }
 }
 

@@ -27,7 +27,7 @@ impl Actuators {
         let Some(own) = own else {
             // It went between the survey and now.
             let outcome = Outcome::Stale(REDECLARED.to_string());
-            return Done { outcome, labels: OWN, outside: Vec::new(), changed: Vec::new() };
+            return Done { outcome, labels: OWN, outside: Vec::new(), nodes: Vec::new(), changed: Vec::new() };
         };
         let tool = action.tool().to_string();
         let Some(args) = with_resolved(action.args(), own.tool(), &facts.paths) else {
@@ -42,7 +42,13 @@ impl Actuators {
             Ok(None) => {}
             Ok(Some(path)) => {
                 let why = format!("“{}” is not what it was when it was judged, so {tool} was not called.", path.asked);
-                return Done { outcome: Outcome::Stale(why), labels: OWN, outside: Vec::new(), changed: Vec::new() };
+                return Done {
+                    outcome: Outcome::Stale(why),
+                    labels: OWN,
+                    outside: Vec::new(),
+                    nodes: Vec::new(),
+                    changed: Vec::new(),
+                };
             }
             Err(_) => return Done::failed(format!("looking at the files of {tool} broke, so it was not called")),
         }
@@ -73,7 +79,7 @@ impl Actuators {
             sources.into_iter().chain(sent).map(|source| Piece::new(&source, &said, privacy)).collect();
         let trust = if outside.is_empty() { Trust::Kept } else { Trust::Untrusted };
         let labels = Labels { provenance: Provenance::Tool, trust, privacy };
-        Done { outcome, labels, outside, changed }
+        Done { outcome, labels, outside, nodes: Vec::new(), changed }
     }
 }
 

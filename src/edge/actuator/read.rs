@@ -44,9 +44,13 @@ impl Actuators {
         let labels =
             if kept { note(privacy) } else { Labels { provenance: Provenance::File, trust: Trust::Kept, privacy } };
         let (engine, scope, read) = (self.engine.clone(), cleared.scope().clone(), text.clone());
-        let found = move || engine.outside_of_text(&path, &read, privacy, &scope);
+        let found = move || {
+            let view = engine.view();
+            let nodes = view.node(&path, 0).into_iter().flat_map(|file| file.with_descendants().collect::<Vec<_>>());
+            (engine.outside_of_text(&path, &read, privacy, &scope), nodes.collect::<Vec<_>>())
+        };
         match LOOKS.run(found).await {
-            Ok(outside) => Done::read(clipped(&text), labels, outside),
+            Ok((outside, nodes)) => Done::read(clipped(&text), labels, outside).of(&nodes),
             // What is not known of it is the worst.
             Err(_) => Done::said(clipped(&text), Labels { trust: Trust::Untrusted, ..labels }),
         }

@@ -32,7 +32,7 @@ impl Actuators {
                     files => format!("Changed before that: {}.", files.join(", ")),
                 };
                 let outcome = Outcome::Failed(format!("{}: {why}. {before}", fact.file));
-                return Done { outcome, labels: OWN, outside: Vec::new(), changed };
+                return Done { outcome, labels: OWN, outside: Vec::new(), nodes: Vec::new(), changed };
             }
             changed.push(fact.file.clone());
         }
@@ -50,7 +50,7 @@ impl Actuators {
         for left in &facts.left {
             said.push_str(&format!("\nLeft as it is: {left}."));
         }
-        Done { outcome: Outcome::Done(said), labels: OWN, outside: Vec::new(), changed }
+        Done { outcome: Outcome::Done(said), labels: OWN, outside: Vec::new(), nodes: Vec::new(), changed }
     }
 
     async fn put_one(&self, fact: &PutFact, act: &Act, cleared: &Cleared) -> Result<(), String> {

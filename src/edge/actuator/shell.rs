@@ -116,7 +116,7 @@ impl Shell {
             },
         };
         let labels = Labels { provenance: Provenance::Tool, trust: Trust::Untrusted, privacy };
-        Observation { action: action.hash(), outcome, labels, outside: Vec::new(), changed }
+        Observation { action: action.hash(), outcome, labels, outside: Vec::new(), nodes: Vec::new(), changed }
     }
 
     /// Runs a command line of ours that only looks: the project is read-only for it. Returns also whether private notes

@@ -1,5 +1,6 @@
 //! What the model is told beside the conversation, assembled once a turn for each audience.
 
+use crate::domain::context::Context;
 use crate::domain::context::reason::Reason;
 use crate::domain::gate::secret::mask;
 use crate::domain::id::NodeId;
@@ -103,12 +104,13 @@ impl<'a> Briefings<'a> {
 
     /// Counts what a reader elsewhere was sent though it is marked, once in a turn.
     pub fn count_marked(&self, may_see: Privacy) {
-        let nodes = self.get(may_see, Lean::Whole).nodes;
+        let briefing = self.get(may_see, Lean::Whole);
         if self.counted.swap(true, std::sync::atomic::Ordering::Relaxed) {
             return;
         }
         let view = self.engine.view_in_sight();
-        self.engine.count_sent(&nodes.iter().filter_map(|id| view.get(id)).collect::<Vec<_>>());
+        let nodes: BTreeSet<&NodeId> = briefing.nodes.iter().chain(&briefing.outlined).collect();
+        self.engine.count_sent(&nodes.into_iter().filter_map(|id| view.get(id)).collect::<Vec<_>>());
     }
 
     fn briefing(&self, may_see: Privacy, lean: Lean) -> Briefing {
@@ -214,16 +216,19 @@ impl Engine {
             Privacy::Open | Privacy::Warn | Privacy::Ask => Vec::new(),
             Privacy::Private => self.log_lines(self.config.log_lines).into_iter().map(|line| line.text).collect(),
         };
-        let mut seen = BTreeSet::new();
-        let nodes = slice.nodes().filter(|node| seen.insert(&node.id)).map(|node| node.id.clone()).collect();
+        let of = |parts: &[&Context]| {
+            let all = parts.iter().flat_map(|part| &part.nodes).map(|node| node.id.clone());
+            all.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+        };
         let briefing = Briefing {
             outline: self.vault.mask(&slice.outline.text),
             memory: self.vault.mask(&slice.notes.text),
+            further: self.vault.mask(&slice.further.text),
             privacy: slice.privacy(),
             outside: self.outside_of_slice(&slice),
-            nodes,
+            nodes: of(&[&slice.notes]),
+            outlined: of(&[&slice.outline, &slice.further]),
             marked: self.marked(&slice, may_see),
-            further: self.vault.mask(&slice.further.text),
             log,
             ..Briefing::default()
         };

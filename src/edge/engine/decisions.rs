@@ -109,7 +109,7 @@ impl Engine {
         }
         // What was shown and has become private meanwhile is not sent: it is put together anew, and shown anew.
         let elsewhere = self.elsewhere(&plan.session);
-        let shut = |contact: &Contact| contact.nodes.iter().any(|id| self.node_privacy(id) > elsewhere);
+        let shut = |contact: &Contact| contact.prompt.nodes.iter().any(|id| self.node_privacy(id) > elsewhere);
         conversation.contact = conversation.contact.take().filter(|contact| !shut(contact));
         self.mark_private(&plan.session, conversation.labels.privacy);
         self.recall_earlier(&plan.session, &conversation);

@@ -55,6 +55,10 @@ pub struct Inspected {
     pub redacted: usize,
     /// How many headings its reader may not see.
     pub kept_out: usize,
+    /// How many headings stand in it: in what is told of memory, and in what tools read.
+    pub nodes: usize,
+    /// How many of these its reader may not see now; none could when it was made.
+    pub above: usize,
     /// Whether any of them stands in it.
     pub proof: Proof,
 }
@@ -108,26 +112,27 @@ impl Engine {
         let shown = shown(&config, &prompt, self.vault.clone()).await?;
         let local = config.locality() != Locality::Remote;
         let engine = self.clone();
-        let (kept_out, proof) = aside(move || engine.proof(&prompt, local)).await;
+        let (nodes, (above, kept_out, proof)) = aside(move || (prompt.nodes.len(), engine.proof(&prompt, local))).await;
         let text = format!("{}\n\n{}", shown.headers.join("\n"), shown.body);
         let redacted = MASKS.iter().map(|mask| shown.body.matches(mask).count()).sum();
         let (provider, url) = (config.name, shown.url);
-        Ok(Inspected { provider, url, sent, text, redacted, kept_out, proof })
+        Ok(Inspected { provider, url, sent, text, redacted, kept_out, nodes, above, proof })
     }
 
-    /// Looks for words of what the reader may not see, and counts it.
-    fn proof(&self, prompt: &Prompt, local: bool) -> (usize, Proof) {
+    /// Counts which of its headings the reader may not see, and all such headings, and looks for words of these.
+    fn proof(&self, prompt: &Prompt, local: bool) -> (usize, usize, Proof) {
         if local {
-            return (0, Proof::Here);
+            return (0, 0, Proof::Here);
         }
-        let most = prompt.privacy.max(Privacy::ELSEWHERE);
-        let kept_out = self.view().nodes().filter(|node| node.privacy() > most).count();
+        let (view, most) = (self.view(), prompt.privacy.max(Privacy::ELSEWHERE));
+        let above = prompt.nodes.iter().filter_map(|id| view.get(id)).filter(|node| node.privacy() > most).count();
+        let kept_out = view.nodes().filter(|node| node.privacy() > most).count();
         if kept_out > 0 && !self.knows_every_quotation() {
-            return (kept_out, Proof::Unknown);
+            return (above, kept_out, Proof::Unknown);
         }
         match self.quoted_in(prompt).privacy() {
-            Some(privacy) if privacy > most => (kept_out, Proof::Quoted),
-            Some(_) | None => (kept_out, Proof::Absent),
+            Some(privacy) if privacy > most => (above, kept_out, Proof::Quoted),
+            Some(_) | None => (above, kept_out, Proof::Absent),
         }
     }
 

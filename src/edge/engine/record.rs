@@ -496,6 +496,9 @@ struct ConversationRecord {
     /// Where text from outside in it came from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     outside: Vec<String>,
+    /// Absent in records of the first versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<String>,
     local: bool,
     waiting: Vec<(String, String)>,
     set_off: String,
@@ -539,7 +542,7 @@ impl ContactRecord {
             stable: contact.prompt.stable,
             tools: contact.prompt.tools.iter().map(tool).collect(),
             now: contact.prompt.now.to_string(),
-            nodes: contact.nodes.iter().map(ToString::to_string).collect(),
+            nodes: contact.prompt.nodes.iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -554,10 +557,11 @@ impl ContactRecord {
             tools: self.tools.into_iter().map(tool).collect(),
             privacy: conversation.labels.privacy,
             outside: conversation.outside.clone(),
+            nodes: self.nodes.into_iter().map(NodeId::new).collect(),
             typed: conversation.typed.clone(),
             now: self.now.parse().ok()?,
         };
-        Some(Contact { prompt, nodes: self.nodes.into_iter().map(NodeId::new).collect() })
+        Some(Contact { prompt })
     }
 }
 
@@ -589,6 +593,7 @@ pub fn conversation(conversation: &Conversation, setting: &Setting) -> Value {
         depth: conversation.depth.get(),
         labels: LabelsRecord::of(conversation.labels),
         outside: conversation.outside.sources().to_vec(),
+        nodes: conversation.nodes.iter().map(ToString::to_string).collect(),
         local: conversation.local,
         waiting: conversation.waiting.iter().map(|(call, plan)| (call.clone(), plan.0.clone())).collect(),
         set_off: conversation.set_off.name().to_string(),
@@ -623,6 +628,7 @@ pub fn read_conversation(value: &Value) -> Option<(Conversation, Setting)> {
         depth: Depth::from_number(u64::from(record.depth))?,
         labels: record.labels.read(),
         outside: Outside::of_sources(record.outside),
+        nodes: record.nodes.into_iter().map(NodeId::new).collect(),
         local: record.local,
         waiting: record.waiting.into_iter().map(|(call, plan)| (call, PlanId(plan))).collect(),
         contact: None,

@@ -74,6 +74,8 @@ fn page_of_shown(engine: &Engine, origin: &Origin, name: Option<u64>, from: usiz
         .maybe("sent", inspected.sent.map(|at| at.to_string()))
         .int("redacted", inspected.redacted as i64)
         .int("kept-out", inspected.kept_out as i64)
+        .int("nodes", inspected.nodes as i64)
+        .int("above", inspected.above as i64)
         .keyword("proof", proof))
 }
 

@@ -38,6 +38,7 @@ fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {
         tools: Vec::new(),
         privacy: Privacy::Private,
         outside: Default::default(),
+        nodes: Default::default(),
         typed: typed.to_string(),
         now: now(),
     }

@@ -365,7 +365,7 @@ impl Actuator for World {
         assert!(self.broken != Broken::Actuator, "the actuator breaks at `ZANZIBAR7`");
         let (outcome, labels) = (self.outcome)(action);
         let changed = if action.tool() == "write-file" { vec!["/p/f".to_string()] } else { Vec::new() };
-        Observation { action: action.hash(), outcome, labels, outside: Vec::new(), changed }
+        Observation { action: action.hash(), outcome, labels, outside: Vec::new(), nodes: Vec::new(), changed }
     }
 }
 
@@ -482,7 +482,8 @@ pub fn told(report: &TurnReport) -> String {
     if let Some((provider, model)) = answered_by {
         out.push(format!("by {provider}/{model}, tokens {}+{}", usage.input, usage.output));
     }
-    let Conversation { messages, typed, depth, labels, outside, local, waiting, contact, set_off, past } = conversation;
+    let Conversation { messages, typed, depth, labels, outside, nodes, local, waiting, contact, set_off, past } =
+        conversation;
     out.push(format!("typed: {typed}"));
     out.extend(messages.iter().map(|message| match message {
         Message::Text { role, text } => format!("  {role:?}: {text}"),
@@ -501,6 +502,9 @@ pub fn told(report: &TurnReport) -> String {
     }
     if *past != Default::default() {
         out.push(format!("{} turns named, {} whole", past.named.len(), past.whole.len()));
+    }
+    if !nodes.is_empty() {
+        out.push(format!("headings read: {nodes:?}"));
     }
     if let Some(contact) = contact {
         out.push(format!("shown: {}", contact.prompt.system));

@@ -318,7 +318,14 @@ mod tests {
 
     fn done(act: &Act) -> Observation {
         let outcome = Outcome::Done("Exit status 0.".to_string());
-        Observation { action: act.1, outcome, labels: Labels::MODEL, outside: Vec::new(), changed: Vec::new() }
+        Observation {
+            action: act.1,
+            outcome,
+            labels: Labels::MODEL,
+            outside: Vec::new(),
+            nodes: Vec::new(),
+            changed: Vec::new(),
+        }
     }
 
     fn paths(changes: &[Change]) -> Vec<Vec<&str>> {
