@@ -217,6 +217,27 @@ pub fn choose(votes: &[Vote]) -> Option<Followed> {
     best
 }
 
+/// Tells whether those who have not voted yet (`None`) can no longer change what is followed, whatever each is for.
+pub fn is_decided(votes: &[Option<Vote>]) -> bool {
+    if votes.iter().all(Option::is_some) {
+        return true;
+    }
+    let followed = |late: &Vote| {
+        let votes: Vec<Vote> = votes.iter().map(|vote| vote.as_ref().unwrap_or(late).clone()).collect();
+        let index = choose(&votes)?.index;
+        let vote = votes.get(index)?.clone();
+        // Of acts that are the same it is the same whose they are; words are those of the one who said them.
+        let whose = if vote == Vote::Words { index } else { 0 };
+        Some((vote, whose))
+    };
+    // Nobody gains more than when all who are late agree with them: with something new, with nothing, or with one of
+    // those who have voted.
+    let anything = [Vote::Acts(Vec::new()), Vote::Words, Vote::None(String::new())];
+    let mut ends = anything.iter().chain(votes.iter().flatten()).map(followed);
+    let first = ends.next().flatten();
+    first.is_some() && ends.all(|end| end == first)
+}
+
 /// What one model was for, as people are shown it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ballot {
@@ -413,6 +434,65 @@ mod tests {
         ] {
             let found = choose(&votes).map(|found| (found.index, found.votes, found.cast));
             assert_eq!(found, expected, "{votes:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_waited_for_who_cannot_change_what_is_followed() {
+        let act = |command: &str| Some(vote("", vec![call("shell", json!({"command": command}))]));
+        let (a, b, words, none, late) = (act("a"), act("b"), Some(Vote::Words), Some(Vote::None(String::new())), None);
+        for (votes, expected) in [
+            (vec![], true),
+            (vec![late.clone()], false),
+            (vec![none.clone(), none.clone()], true),
+            (vec![none.clone(), late.clone()], false),
+            (vec![a.clone(), late.clone()], true),
+            (vec![late.clone(), a.clone()], false),
+            (vec![a.clone(), a.clone(), late.clone()], true),
+            (vec![late.clone(), a.clone(), a.clone()], true),
+            (vec![a.clone(), b.clone(), late.clone()], false),
+            (vec![a.clone(), none.clone(), late.clone()], true),
+            (vec![a.clone(), late.clone(), late.clone()], false),
+            (vec![a.clone(), a.clone(), late.clone(), late.clone()], true),
+            (vec![late.clone(), a.clone(), a.clone(), late.clone()], false),
+            (vec![a.clone(), b.clone(), a.clone(), a.clone(), late.clone(), late.clone()], true),
+            (vec![a.clone(), b.clone(), a.clone(), late.clone(), late.clone()], false),
+            // Of words it counts whose they are.
+            (vec![words.clone(), words.clone(), late.clone()], true),
+            (vec![late.clone(), words.clone(), words.clone()], false),
+            (vec![words.clone(), late.clone()], true),
+        ] {
+            assert_eq!(is_decided(&votes), expected, "{votes:?}");
+        }
+    }
+
+    fn any_vote() -> impl Strategy<Value = Vote> {
+        prop_oneof![
+            prop::sample::select(vec!["a", "b", "c"])
+                .prop_map(|command| vote("", vec![call("shell", json!({"command": command}))])),
+            Just(Vote::Words),
+            Just(Vote::None(String::new())),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_decided_stays_so_whatever_comes(
+            votes in prop::collection::vec((any_vote(), any::<bool>()), 1..MOST),
+            others in prop::collection::vec(any_vote(), MOST)
+        ) {
+            let known: Vec<Option<Vote>> =
+                votes.iter().map(|(vote, came)| came.then(|| vote.clone())).collect();
+            let end = |late: &mut dyn FnMut(usize) -> Vote| {
+                let all: Vec<Vote> = known.iter().enumerate()
+                    .map(|(at, vote)| vote.clone().unwrap_or_else(|| late(at))).collect();
+                choose(&all).map(|followed| all[followed.index].clone())
+            };
+            if is_decided(&known) {
+                let without = end(&mut |_| Vote::None(String::new()));
+                prop_assert_eq!(end(&mut |at| votes[at].0.clone()), without.clone());
+                prop_assert_eq!(end(&mut |at| others[at].clone()), without);
+            }
         }
     }
 

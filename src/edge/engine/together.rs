@@ -9,7 +9,7 @@ use crate::domain::port::{
     Streamed, Usage,
 };
 use crate::domain::route::Slot;
-use crate::domain::turn::consensus::{Mode, Other, Round, Together, Vote, choose};
+use crate::domain::turn::consensus::{Mode, Other, Round, Together, Vote, choose, is_decided};
 use crate::domain::turn::proposal;
 use crate::edge::engine::model::{Known, TurnModel};
 use crate::edge::provider::cascade::{Cascade, Shut};
@@ -17,6 +17,12 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tokio::time::Instant;
+
+/// Those who cannot change what is followed any more have as long as it took until then, and at least so long.
+const GRACE: Duration = Duration::from_secs(2);
+/// Why a model has no vote that the others did not need.
+const NOT_WAITED_FOR: &str = "not waited for, as the others had decided";
 
 /// What one model came to: its answer, or why there is none.
 type Came = Result<Answered, Vec<ProviderError>>;
@@ -69,7 +75,7 @@ impl TurnModel<'_> {
             return self.ask_one(cascade, known, prompt, sink).await;
         }
         drop(wanted);
-        let came = self.ask_all(&singles, known, prompt).await;
+        let came = self.ask_all(together.mode, &singles, known, prompt).await;
         match self.followed(together.mode, &singles, came) {
             Ok(answered) => {
                 sink(Streamed::Thought(&answered.completion.thinking.text()));
@@ -86,9 +92,12 @@ impl TurnModel<'_> {
         self.engine.tell(&self.session, exact(&text));
     }
 
-    /// Asks each, and waits until all have answered, failed, or taken too long. Dropping the future hangs up on all.
+    /// Asks each, and waits until all have answered, failed, or taken too long; or, where what most of them want is
+    /// followed, until nobody who is late can change that, and as long again for what they say to be shown. Dropping the
+    /// future hangs up on all.
     async fn ask_all(
         &self,
+        mode: Mode,
         singles: &[Cascade],
         known: &Known,
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
@@ -97,11 +106,30 @@ impl TurnModel<'_> {
         // Each is woken by what is its own alone: who reads a stream takes of what one task may read at a time, and one
         // that is polled for another's sake would leave nothing to those behind it.
         let mut asks: FuturesUnordered<_> = asks.collect();
-        let mut came = BTreeMap::new();
-        while let Some((index, one)) = asks.next().await {
+        let mut came: BTreeMap<usize, Came> = BTreeMap::new();
+        let mut votes: Vec<Option<Vote>> = singles.iter().map(|_| None).collect();
+        let (begun, mut until) = (Instant::now(), None);
+        loop {
+            let next = match until {
+                None => asks.next().await,
+                Some(until) => tokio::time::timeout_at(until, asks.next()).await.unwrap_or(None),
+            };
+            let Some((index, one)) = next else { break };
+            if let Some(known) = votes.get_mut(index) {
+                *known = Some(vote(mode, &one));
+            }
             came.insert(index, one);
+            if mode == Mode::Consensus && until.is_none() && is_decided(&votes) {
+                until = Some(Instant::now() + begun.elapsed().max(GRACE));
+            }
         }
-        came.into_values().collect()
+        // Those who are late are hung up on; they have not failed.
+        drop(asks);
+        let late = |single: &Cascade| {
+            let name = single.providers().next().map(|provider| provider.name().to_string()).unwrap_or_default();
+            Err(vec![ProviderError::new(name, ProviderErrorKind::Timeout, NOT_WAITED_FOR.to_string())])
+        };
+        singles.iter().enumerate().map(|(index, single)| came.remove(&index).unwrap_or_else(|| late(single))).collect()
     }
 
     async fn ask_in_time(

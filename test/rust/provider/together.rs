@@ -402,6 +402,34 @@ async fn who_takes_too_long_is_not_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_can_change_nothing_any_more_is_not_waited_for() {
+    let home = Home::new(&[("notes.org", NOTES)]);
+    let agrees = |name: &str| vec![searches("boiler", &format!("{name} wants to find it.")), says(name)];
+    let servers = servers([agrees("one"), agrees("two"), vec![Script::nothing(), Script::nothing()]]);
+    let patient = |config: &mut Config| {
+        (config.request_timeout, config.stall_timeout, config.consensus_timeout) = (600, 600, 600);
+    };
+    let engine = engine(&home, &servers, true, patient).await;
+    let asked = home.ask(&engine, "/consensus 3 What about the boiler?");
+    let (finished, streamed) =
+        tokio::time::timeout(Duration::from_secs(120), asked).await.expect("it is not waited for");
+    let report = &finished.report;
+    assert_eq!((report.ending, by(&finished)), (Ending::Answered, Some("one")), "{:?}", report.notice);
+    assert!(streamed.ends_with("one"), "{streamed}");
+    let rounds: Vec<String> = report.rounds.iter().map(kinds).collect();
+    assert_eq!(rounds, ["one*:acts two:acts three:none", "one*:words two:words three:none"]);
+    for round in &report.rounds {
+        assert_eq!(round.ballots[2].lines, ["not waited for, as the others had decided"]);
+    }
+    assert!(report.notice.as_deref().is_some_and(|notice| notice.contains("No vote of three: not waited for")));
+    engine.flush().await.expect("it is kept");
+    let calls = engine.calls(9).await.expect("the ledger");
+    let of_three: Vec<&str> =
+        calls.iter().filter(|call| call.provider == "three").map(|call| call.status.as_str()).collect();
+    assert_eq!((calls.len(), of_three), (6, vec!["stopped", "stopped"]), "it was hung up on, and has not failed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stop_hangs_up_on_all_of_them() {
     for mode in ["consensus", "fork"] {
         let home = Home::new(&[]);
