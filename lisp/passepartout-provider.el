@@ -271,10 +271,12 @@ LIFE is the number of the core that asked."
                                ;; It runs in a timer, where C-g would wait.
                                (let ((inhibit-quit nil))
                                  (and function (funcall function offer)))))))
-                (if (and (proper-list-p names) (seq-every-p #'stringp names))
-                    (list :ok t :names
-                          (mapcar #'passepartout-events-clean names))
-                  (list :ok nil :text "it returned no list of names")))
+                (cond
+                 ((eq names 'skip) (list :ok t :skip t))
+                 ((and (proper-list-p names) (seq-every-p #'stringp names))
+                  (list :ok t :names
+                        (mapcar #'passepartout-events-clean names)))
+                 (t (list :ok nil :text "it returned no list of names"))))
             (quit (list :ok nil :text "the user stopped it"))
             (error
              (list :ok nil

@@ -125,7 +125,9 @@ It is called with a plist:
             :demoted (non-nil when it failed lately)
 
 It returns a list of names out of these: they are asked, in this order,
-and the others are passed over.  With nil all are asked as they stand.
+and the others are passed over.  Behind a name may stand a slash and
+the model that is asked of it, \"ollama/qwen3\".  With nil all are asked
+as they stand; with the symbol `skip' nobody is, and you are told so.
 It cannot choose anybody else: what is private stays on this machine
 whatever it returns.  Emacs waits for it while it runs, and the core
 does so for two seconds; then, and when it fails, the order stays, and

@@ -152,6 +152,8 @@ const NARROWED: &str = "a heading above names other models (PP_MODEL)";
 const CHOOSER: &str = "passepartout-select-model-function";
 /// Says why a provider is not asked because of it.
 const PASSED_OVER: &str = "passepartout-select-model-function passed it over";
+/// Says why nobody is asked because of it.
+const SKIPPED: &str = "passepartout-select-model-function skipped this request";
 
 /// Chooses providers. First what is private is kept from whoever is elsewhere; then the slot's own cascade, or the
 /// usual one, gives the order.
@@ -213,6 +215,21 @@ impl Route {
         self.demoted.clear();
         (self.order, self.chosen) = (order, true);
         self.own_choice = Some(format!("{CHOOSER} chose{beside}"));
+    }
+
+    /// Lets nobody be asked, as the user's own function wants it.
+    pub fn skip(&mut self) {
+        self.left.extend(self.order.drain(..).map(|name| (name, SKIPPED)));
+        self.demoted.clear();
+        self.chosen = true;
+        self.own_choice = Some(SKIPPED.to_string());
+    }
+
+    /// Takes out one whom the user's own function named with a model that cannot be asked there.
+    pub fn take_out(&mut self, name: &str, why: &'static str) {
+        if let Some(at) = self.order.iter().position(|known| known == name) {
+            self.left.push((self.order.remove(at), why));
+        }
     }
 
     /// Notes why the user's own function did not choose: the order stays.
@@ -436,13 +453,18 @@ mod tests {
         };
         let mut late = route(&Asked::question("boiler", None, None), &candidates, &cascades);
         late.unchosen("it was busy");
-        let all = [chosen(&["c", "a", "c"]), chosen(&["b", "x"]), chosen(&[]), chosen(&["x"]), late.words()];
+        let mut skipped = route(&Asked::question("boiler", None, None), &candidates, &cascades);
+        skipped.skip();
+        assert!(skipped.order.is_empty() && skipped.refused().count() == 3);
+        let all =
+            [chosen(&["c", "a", "c"]), chosen(&["b", "x"]), chosen(&[]), chosen(&["x"]), late.words(), skipped.words()];
         insta::assert_snapshot!(all.join("\n"), @r"
         chat, as no other rule fits; the usual cascade: c, a; passepartout-select-model-function chose; not b: passepartout-select-model-function passed it over
         chat, as no other rule fits; the usual cascade: b; passepartout-select-model-function chose; whom else it named may not be asked; not a: passepartout-select-model-function passed it over; not c: passepartout-select-model-function passed it over
         chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function chose nobody, so the order stays
         chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function chose nobody, so the order stays; whom else it named may not be asked
         chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function did not choose, so the order stays: it was busy
+        chat, as no other rule fits; the usual cascade: nobody may be asked; passepartout-select-model-function skipped this request; not a: passepartout-select-model-function skipped this request; not b: passepartout-select-model-function skipped this request; not c: passepartout-select-model-function skipped this request
         ");
     }
 

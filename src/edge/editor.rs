@@ -44,8 +44,8 @@ pub trait Editor: Send + Sync {
     async fn ask(&self, _question: &Question) -> Result<Vec<Row>, String> {
         Err("there is no Emacs to ask: this works where one is connected".to_string())
     }
-    /// Has the user's own function choose whom of these to ask, in its order; none leaves the order as it is.
-    async fn select(&self, _offer: &Offer) -> Result<Vec<String>, String> {
+    /// Has the user's own function choose whom of these to ask.
+    async fn select(&self, _offer: &Offer) -> Result<Selection, String> {
         Err("there is no Emacs to ask".to_string())
     }
     /// Calls a tool that the user's Emacs declared, and waits for what it answers as long as the call says.
@@ -78,6 +78,15 @@ pub struct Candidate {
     pub locality: Locality,
     /// Whether it failed lately.
     pub demoted: bool,
+}
+
+/// What the user's own function chose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// These, in this order, with the model that is asked of one behind a slash; none leaves the order as it is.
+    These(Vec<String>),
+    /// Nobody: the request is not made.
+    Skip,
 }
 
 /// One call of a tool of the user's own.

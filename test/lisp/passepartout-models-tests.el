@@ -195,12 +195,19 @@ spare: no list; spare: check the key
       (should (equal (mapcar (lambda (one) (plist-get one :name))
                              (plist-get (car offered) :providers))
                      '("fake" "recall")))
+      ;; It has nobody asked.
+      (setq passepartout-select-model-function
+            (lambda (offer) (push offer offered) 'skip))
+      (accept-process-output nil 0.01)
+      (passepartout-real-ask "and for the mast?")
+      (should (string-match-p "skipped this request"
+                              (passepartout-real-answer 2)))
       ;; Taken away, it is not asked any more.
       (setq passepartout-select-model-function nil)
       (accept-process-output nil 0.01)
       (passepartout-real-ask "and for the roof?")
-      (should (string-match-p "Larch" (passepartout-real-answer 2)))
-      (should (= (length offered) 1)))))
+      (should (string-match-p "Larch" (passepartout-real-answer 3)))
+      (should (= (length offered) 2)))))
 
 (provide 'passepartout-models-tests)
 ;;; passepartout-models-tests.el ends here

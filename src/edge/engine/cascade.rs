@@ -71,14 +71,14 @@ pub struct Stand {
 
 /// An order of providers, with the models that were chosen for some of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Chosen {
-    names: Vec<String>,
-    models: BTreeMap<String, String>,
+pub(super) struct Chosen {
+    pub(super) names: Vec<String>,
+    pub(super) models: BTreeMap<String, String>,
 }
 
 impl Chosen {
     /// Reads entries such as `far`, or `far/model` with the model that is asked there.
-    fn read(entries: &[String]) -> Result<Chosen, String> {
+    pub(super) fn read(entries: &[String]) -> Result<Chosen, String> {
         let mut chosen = Chosen::default();
         for entry in entries {
             let (name, model) = match entry.split_once('/') {

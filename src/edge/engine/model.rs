@@ -524,6 +524,16 @@ impl Engine {
         (providers, left)
     }
 
+    /// Builds those of the providers at these places that are asked over HTTP, without those who cannot be.
+    pub(super) fn served(&self, places: Vec<Place>) -> Vec<Arc<dyn Provider>> {
+        let Ok(clients) = self.clients() else { return Vec::new() };
+        let served = |place: Place| match place {
+            Place::Asked(config) => Served::new(config, &clients, Limits::default(), self.vault.clone()).ok(),
+            Place::Recall | Place::Replay { .. } | Place::Left { .. } => None,
+        };
+        places.into_iter().filter_map(served).map(|served| Arc::new(served) as Arc<dyn Provider>).collect()
+    }
+
     /// Returns the names of the providers that are set up, and why others are left out.
     pub fn provider_names(&self) -> (Vec<String>, Vec<String>) {
         let cascade = self.cascade.read();

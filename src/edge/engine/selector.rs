@@ -4,9 +4,11 @@
 //! beside them counts for nothing. Where it does not answer in time, the order stays, and the trace says so.
 
 use crate::domain::inert::exact;
+use crate::domain::port::Locality;
 use crate::domain::route::{Asked, Route};
-use crate::edge::editor::{Candidate, Offer};
+use crate::edge::editor::{Candidate, Offer, Selection};
 use crate::edge::engine::Engine;
+use crate::edge::engine::cascade::Chosen;
 use crate::edge::provider::cascade::Cascade;
 use std::time::Duration;
 
@@ -15,21 +17,55 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// So much of a question it is shown, in characters.
 const SHOWN: usize = 2_000;
 
+/// Says why a provider is not asked for a model that the function named.
+const ELSEWHERE: &str = "the model that passepartout-select-model-function named does not run where this provider does";
+const NO_MODEL: &str = "the model that passepartout-select-model-function named cannot be asked of it";
+
 impl Engine {
     /// Returns who of a cascade may be asked in which order, and why.
-    pub(super) async fn routed(&self, asked: &Asked<'_>, cascade: Cascade) -> (Route, Cascade) {
+    pub(super) async fn routed(&self, asked: &Asked<'_>, mut cascade: Cascade) -> (Route, Cascade) {
         let mut route = cascade.route(asked);
         let selector = self.providers.read().selector;
-        if selector && route.order.len() > 1 {
+        if selector && !route.order.is_empty() {
             let offer = offer(asked, &route, &cascade);
             match tokio::time::timeout(PATIENCE, self.editor.select(&offer)).await {
-                Ok(Ok(names)) => route.choose(&names),
+                Ok(Ok(Selection::Skip)) => route.skip(),
+                Ok(Ok(Selection::These(names))) => match Chosen::read(&names) {
+                    Ok(chosen) => {
+                        route.choose(&chosen.names);
+                        cascade = self.with_models(&mut route, cascade, &chosen);
+                    }
+                    Err(why) => route.unchosen(&why),
+                },
                 Ok(Err(why)) => route.unchosen(&exact(&why)),
                 Err(_) => route.unchosen(&format!("it did not answer within {} seconds", PATIENCE.as_secs())),
             }
         }
         let cascade = cascade.along(&route);
         (route, cascade)
+    }
+
+    /// Returns a cascade in which the providers of a route are asked for the models that were chosen for them. The router
+    /// let them be asked as they were: a model that would run elsewhere is not asked.
+    fn with_models(&self, route: &mut Route, cascade: Cascade, chosen: &Chosen) -> Cascade {
+        let wants = |name: &&String| chosen.models.contains_key(name.as_str());
+        let names: Vec<String> = route.order.iter().filter(wants).cloned().collect();
+        if names.is_empty() {
+            return cascade;
+        }
+        let mut others = self.served(self.places_with(&names, &chosen.models));
+        for name in names {
+            let before =
+                cascade.providers().find(|provider| provider.name() == name).map(|provider| provider.locality());
+            let now = others.iter().find(|provider| provider.name() == name).map(|provider| provider.locality());
+            match now {
+                Some(Locality::Local | Locality::Remote) if now == before => {}
+                Some(Locality::Local | Locality::Remote) => route.take_out(&name, ELSEWHERE),
+                Some(Locality::Builtin) | None => route.take_out(&name, NO_MODEL),
+            }
+        }
+        others.retain(|provider| route.order.iter().any(|name| name == provider.name()));
+        cascade.with_models(others)
     }
 }
 

@@ -222,6 +222,16 @@ impl Cascade {
         Cascade { providers, left, in_this_order: route.chosen, ..self.clone() }
     }
 
+    /// Returns it with these in place of those of the same names.
+    pub fn with_models(mut self, others: Vec<Arc<dyn Provider>>) -> Cascade {
+        for other in others {
+            if let Some(known) = self.providers.iter_mut().find(|known| known.name() == other.name()) {
+                *known = other;
+            }
+        }
+        self
+    }
+
     /// Lets it remember who failed; whoever it does not hold is forgotten.
     pub fn remembering(self, memory: Arc<Memory>) -> Self {
         memory.standings.lock().keep(|name| self.providers.iter().any(|provider| provider.name() == name));

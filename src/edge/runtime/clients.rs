@@ -7,7 +7,7 @@ use crate::domain::gate::place;
 use crate::domain::id::SessionId;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::signal::{Origin, Rights, Source};
-use crate::edge::editor::{Buffer, Call, Editor, Offer, Splice, Unanswered};
+use crate::edge::editor::{Buffer, Call, Editor, Offer, Selection, Splice, Unanswered};
 use crate::edge::peers::pulse;
 use crate::edge::runtime::Letter;
 use crate::edge::runtime::editor::{EmacsEditor, Seen};
@@ -307,7 +307,7 @@ impl Editor for Clients {
         channel.editor.verb(question).await
     }
 
-    async fn select(&self, offer: &Offer) -> Result<Vec<String>, String> {
+    async fn select(&self, offer: &Offer) -> Result<Selection, String> {
         // The function is that of the Emacs whose settings count.
         match self.get(OWN) {
             Some(own) => own.editor.select(offer).await,

@@ -4,7 +4,7 @@ use crate::domain::action::texts;
 use crate::domain::editor::{self, Row};
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::editor::{Buffer, Call, Candidate, Offer, Splice, Unanswered as CallUnanswered};
+use crate::edge::editor::{Buffer, Call, Candidate, Offer, Selection, Splice, Unanswered as CallUnanswered};
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::show::place;
 use parking_lot::Mutex;
@@ -237,7 +237,7 @@ impl EmacsEditor {
 
     /// Has the user's own function choose, as [`crate::edge::editor::Editor::select`] says. Whoever asks has less patience
     /// than this.
-    pub async fn select(&self, offer: &Offer) -> Result<Vec<String>, String> {
+    pub async fn select(&self, offer: &Offer) -> Result<Selection, String> {
         let candidate = |one: &Candidate| {
             Plist::new()
                 .text("name", one.name.as_str())
@@ -257,7 +257,11 @@ impl EmacsEditor {
         if !answer.flag_at("ok") {
             return Err(text.filter(|text| !text.is_empty()).unwrap_or_else(|| "it failed".to_string()));
         }
-        Ok(answer.list_at("names").iter().filter_map(Sexp::as_text).take(CHOSEN).map(str::to_string).collect())
+        if answer.flag_at("skip") {
+            return Ok(Selection::Skip);
+        }
+        let names = answer.list_at("names").iter().filter_map(Sexp::as_text).take(CHOSEN);
+        Ok(Selection::These(names.map(str::to_string).collect()))
     }
 
     /// Calls a tool of the user's own, as [`crate::edge::editor::Editor::call`] says. What it answers a second time, or

@@ -3,7 +3,7 @@
 use super::*;
 use crate::support::engine::{Home, provide};
 use async_trait::async_trait;
-use passepartout::edge::editor::{Buffer, Editor, Offer, Splice};
+use passepartout::edge::editor::{Buffer, Editor, Offer, Selection, Splice};
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::record::Finished;
 
@@ -13,6 +13,7 @@ const NOTES: &str = "* Boiler\nThe boiler is from 1998.\n* Health :private:\nZAN
 #[derive(Clone)]
 enum Does {
     Names(Vec<&'static str>),
+    Skips,
     Fails,
     Hangs,
 }
@@ -30,11 +31,12 @@ impl Editor for Chooser {
         Err(format!("{file} is open nowhere"))
     }
 
-    async fn select(&self, offer: &Offer) -> Result<Vec<String>, String> {
+    async fn select(&self, offer: &Offer) -> Result<Selection, String> {
         self.1.lock().expect("not poisoned").push(offer.clone());
         let does = self.0.lock().expect("not poisoned").clone();
         match does {
-            Does::Names(names) => Ok(names.into_iter().map(str::to_string).collect()),
+            Does::Names(names) => Ok(Selection::These(names.into_iter().map(str::to_string).collect())),
+            Does::Skips => Ok(Selection::Skip),
             Does::Fails => Err("it is void".to_string()),
             Does::Hangs => std::future::pending().await,
         }
@@ -120,4 +122,54 @@ async fn the_function_is_offered_and_can_choose_nobody_whom_privacy_forbids() {
         }
         world.engine.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_function_skips_a_request_also_where_one_provider_alone_may_be_asked() {
+    for cascade in [vec!["far"], vec!["far", "near", "recall"]] {
+        let world = World::new(Does::Skips, true).await;
+        let order = cascade.join(" ");
+        let choice = passepartout::edge::engine::cascade::Choice::parse(&order).expect("an order");
+        world.engine.set_cascade(&crate::support::engine::origin(), choice).await.expect("it is set");
+        let finished = world.ask("* Boiler").await;
+        assert_eq!((by(&finished), world.offers().len()), (None, 1), "{order}: {:?}", finished.report);
+        let notice = finished.report.notice.clone().unwrap_or_default();
+        assert!(notice.contains("passepartout-select-model-function skipped this request"), "{order}: {notice}");
+        assert!(world.servers.iter().all(|server| server.connections() == 0), "{order}");
+        world.engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_function_chooses_a_model_as_well_and_none_that_runs_elsewhere() {
+    let model = |server: &FakeServer| server.requests()[0].json()["model"].as_str().map(str::to_string);
+    for (names, heading, asked, said) in [
+        (
+            vec!["near/small", "far"],
+            "* Boiler",
+            ("near", 1, "small"),
+            "near, far; passepartout-select-model-function chose",
+        ),
+        (vec!["far/maker/large:free"], "* Boiler", ("far", 0, "maker/large:free"), "far; "),
+        (vec!["near"], "* Boiler", ("near", 1, "m"), "near; "),
+        (vec!["near/small"], "* Health", ("near", 1, "small"), "near; "),
+        // The server here would hand it on.
+        (vec!["near/big:cloud", "far"], "* Boiler", ("far", 0, "m"), "not near: the model that"),
+        (vec!["recall/big", "near"], "* Boiler", ("near", 1, "m"), "not recall: the model that"),
+        (vec!["near/a b"], "* Boiler", ("far", 0, "m"), "the order stays: “near/a b” names no model"),
+    ] {
+        let world = World::new(Does::Names(names.clone()), true).await;
+        let finished = world.ask(heading).await;
+        let (name, server, expected) = asked;
+        assert_eq!(by(&finished), Some(name), "{names:?}: {:?}", finished.report.notice);
+        assert_eq!(model(&world.servers[server]).as_deref(), Some(expected), "{names:?}");
+        assert!(finished.report.routes[0].contains(said), "{names:?}: {:?}", finished.report.routes);
+        assert_eq!(world.servers[1 - server].connections(), 0, "{names:?}");
+        world.engine.close().await;
+    }
+    // What may not leave does not, whatever model is named.
+    let world = World::new(Does::Names(vec!["near/big:cloud", "far/m"]), true).await;
+    let finished = world.ask("* Health").await;
+    assert_eq!(by(&finished), None, "{:?}", finished.report);
+    assert!(world.servers.iter().all(|server| server.connections() == 0));
 }
