@@ -38,12 +38,11 @@ pub(super) fn request(prompt: &Prompt, kind: Kind, own: &str) -> ChatRequest {
     }))
 }
 
-/// Returns the system text in two parts, the first of which does not change from turn to turn and is marked for the
-/// provider's cache, with the tools that stand before it; `None` where there is no such part, or no such mark.
-fn cached(prompt: &Prompt, kind: Kind) -> Option<Vec<ChatMessage>> {
-    let marks = match kind {
+/// Whether a protocol has marks in a request up to which its beginning is kept in a cache.
+fn takes_marks(kind: Kind) -> bool {
+    match kind {
         Kind::Anthropic => true,
-        // These cache what begins alike by themselves.
+        // These cache what begins alike by themselves; for models that do not, OpenRouter takes a wish of its own.
         Kind::OpenAi
         | Kind::OpenAiResponses
         | Kind::Mistral
@@ -51,8 +50,18 @@ fn cached(prompt: &Prompt, kind: Kind) -> Option<Vec<ChatMessage>> {
         | Kind::OpenRouter
         | Kind::Gemini
         | Kind::Ollama => false,
-    };
-    let (stable, rest) = prompt.system.split_at_checked(prompt.stable).filter(|_| marks)?;
+    }
+}
+
+/// Whether a model behind OpenRouter caches only what it is asked to.
+pub(super) fn caches_on_wish(kind: Kind, model: &str) -> bool {
+    kind == Kind::OpenRouter && model.trim_start_matches('~').to_ascii_lowercase().starts_with("anthropic/")
+}
+
+/// Returns the system text in two parts, the first of which does not change from turn to turn and is marked for the
+/// provider's cache, with the tools that stand before it; `None` where there is no such part, or no such mark.
+fn cached(prompt: &Prompt, kind: Kind) -> Option<Vec<ChatMessage>> {
+    let (stable, rest) = prompt.system.split_at_checked(prompt.stable).filter(|_| takes_marks(kind))?;
     if stable.trim().is_empty() {
         return None;
     }
@@ -63,7 +72,29 @@ fn cached(prompt: &Prompt, kind: Kind) -> Option<Vec<ChatMessage>> {
     Some(parts)
 }
 
+/// Returns the conversation. Where this is a further step of a turn, what stands before the newest one was sent before and
+/// is marked: from then on each step finds it in the provider's cache.
 fn history(messages: &[Message], kind: Kind, own: &str) -> Vec<ChatMessage> {
+    let question = messages.iter().rposition(|message| matches!(message, Message::Text { role: Role::User, .. }));
+    let step =
+        messages.iter().rposition(|message| matches!(message, Message::Calls { .. })).filter(|at| question < Some(*at));
+    let (before, newest) = messages.split_at_checked(step.unwrap_or(messages.len())).unwrap_or((messages, &[]));
+    let mut told = said(before, kind, own);
+    if !newest.is_empty()
+        && takes_marks(kind)
+        && let Some(last) = told.pop()
+    {
+        told.push(last.with_options(CacheControl::Ephemeral));
+    }
+    told.extend(said(newest, kind, own));
+    if told.first().is_some_and(|first| !matches!(first.role, genai::chat::ChatRole::User)) {
+        told.insert(0, ChatMessage::user(LEFT_OUT));
+    }
+    told
+}
+
+/// Returns messages as a protocol takes them.
+fn said(messages: &[Message], kind: Kind, own: &str) -> Vec<ChatMessage> {
     let mut told = Vec::new();
     let mut rest = messages.iter().peekable();
     while let Some(message) = rest.next() {
@@ -83,9 +114,6 @@ fn history(messages: &[Message], kind: Kind, own: &str) -> Vec<ChatMessage> {
                 told.extend(exchange((text, thoughts, calls), &results, kind));
             }
         }
-    }
-    if told.first().is_some_and(|first| !matches!(first.role, genai::chat::ChatRole::User)) {
-        told.insert(0, ChatMessage::user(LEFT_OUT));
     }
     told
 }

@@ -10,7 +10,7 @@ use crate::edge::provider::fault::{Failed, Teller};
 use crate::edge::provider::http::{Clients, Limits, Timeouts};
 use crate::edge::provider::reading::Reading;
 use crate::edge::provider::relay::Relay;
-use crate::edge::provider::request::request;
+use crate::edge::provider::request::{caches_on_wish, request};
 use crate::edge::provider::retry::Retries;
 use crate::edge::provider::watch::Watch;
 use crate::edge::secret::Vault;
@@ -105,6 +105,9 @@ impl Served {
         }
         match self.config.kind {
             // The name as the user set it, in place of the one that genai was given.
+            Kind::OpenRouter if caches_on_wish(self.config.kind, &self.config.model) => {
+                options.with_extra_body(json!({"model": self.config.model, "cache_control": {"type": "ephemeral"}}))
+            }
             Kind::OpenAi | Kind::OpenAiResponses | Kind::OpenRouter | Kind::Mistral | Kind::Xai | Kind::Anthropic => {
                 options.with_extra_body(json!({"model": self.config.model}))
             }

@@ -157,7 +157,15 @@ fn exactly_this_leaves_the_machine_for_anthropic() {
       "messages": [
         {
           "role": "user",
-          "content": "What is due?"
+          "content": [
+            {
+              "type": "text",
+              "text": "What is due?",
+              "cache_control": {
+                "type": "ephemeral"
+              }
+            }
+          ]
         },
         {
           "role": "assistant",
@@ -408,15 +416,60 @@ fn what_stays_from_turn_to_turn_is_marked_for_a_cache_that_takes_marks() {
             {"type": "text", "text": "It is nine."},
         ])
     );
-    assert_eq!(body.to_string().matches("cache_control").count(), 1);
+    // Besides, the question before the newest step; and where it is the first one, nothing.
+    assert_eq!(
+        body["messages"][0]["content"],
+        json!([{"type": "text", "text": "What is due?", "cache_control": mark}])
+    );
+    assert_eq!(body.to_string().matches("cache_control").count(), 2, "{body}");
     let whole = sent(Dialect::Anthropic, "Grüße stay. It is nine.".len());
     assert_eq!(whole["system"].as_array().map(Vec::len), Some(1));
     // Unknown, inside a character, or beyond the end: sent as one text, without a mark.
     for stable in [0, 3, 1000] {
         assert_eq!(sent(Dialect::Anthropic, stable)["system"], "Grüße stay. It is nine.", "{stable}");
     }
+    let steps = |count: usize| {
+        let question = Message::Text { role: Role::User, text: "What is due?".into() };
+        let step = |n: usize| {
+            let call = Call { id: format!("c{n}"), tool: "memory-search".into(), args: args(json!({"query": "due"})) };
+            let calls = Message::Calls { text: String::new(), calls: vec![call], thinking: Default::default() };
+            let (call, tool) = (format!("c{n}"), "memory-search".to_string());
+            [calls, Message::Result { call, tool, text: format!("Result {n}.") }]
+        };
+        let server = FakeServer::start([Script::answer(Dialect::Anthropic, &["Done."], &[])]);
+        let messages = std::iter::once(question).chain((0..count).flat_map(step)).collect();
+        let prompt = Prompt { messages, ..prompt("What is due?") };
+        ask(&patient(Dialect::Anthropic, &server), &prompt).0.expect("an answer");
+        let marked = server.requests()[0].json()["messages"].as_array().expect("messages").clone();
+        marked.iter().map(|message| message.to_string().contains("cache_control")).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(0), [false]);
+    assert_eq!(steps(1), [true, false, false]);
+    assert_eq!(steps(2), [false, false, true, false, false]);
     for dialect in [Dialect::OpenAi, Dialect::Gemini, Dialect::Ollama] {
         assert_eq!(sent(dialect, "Grüße stay. ".len()), sent(dialect, 0), "{dialect:?}");
+    }
+}
+
+#[test]
+fn models_of_anthropic_behind_openrouter_are_wished_to_cache() {
+    for (model, wished) in [
+        ("anthropic/claude-sonnet-4.5", true),
+        ("~Anthropic/claude-latest", true),
+        ("openai/gpt-5", false),
+        ("meta/anthropic", false),
+    ] {
+        let server = FakeServer::start([Script::answer(Dialect::OpenAi, &["Done."], &[])]);
+        let config = ProviderConfig {
+            kind: Kind::OpenRouter,
+            model: model.to_string(),
+            ..config(Dialect::OpenAi, &format!("{}/v1/", server.url()))
+        };
+        let served = served(config, timeouts(20_000, 20_000), Limits::default());
+        ask(&served, &second_step()).0.expect("an answer");
+        let body = server.requests()[0].json();
+        let expected = if wished { json!({"type": "ephemeral"}) } else { Value::Null };
+        assert_eq!((&body["cache_control"], &body["model"]), (&expected, &json!(model)), "{body}");
     }
 }
 
