@@ -182,8 +182,9 @@ refused."
 
 (defun passepartout-chat--history ()
   "Return what was said before the turn that point is at, the oldest first.
-They are plists of :role, :text and :private, and no more of them than
-fit.  What the chat marks as private is said to be so.
+They are plists of :role, :text and :private, and no more turns than
+fit; one that is longer than that alone says that its end is left out.
+What the chat marks as private is said to be so.
 What a command for the core was answered names plans and headings, and
 no model was asked: none is told.  An answer that the chat did not go on
 from is said to be aside: models are told its first line alone."
@@ -192,6 +193,8 @@ from is said to be aside: models are told its first line alone."
         (history nil)
         ;; Whether the question of the first answer in HISTORY was not met.
         (open nil)
+        ;; What was cut of the oldest turn in HISTORY.
+        (cut nil)
         (whole (passepartout-chat--whole-private-p))
         (known nil)
         (end (point)))
@@ -202,7 +205,9 @@ from is said to be aside: models are told its first line alone."
             (let* ((start (passepartout-chat--body-start))
                    (aside (equal role "aside"))
                    (room (max 0 (if aside left-aside left)))
-                   (limit (min end (+ start room)))
+                   ;; A little more than there is room for shows that there
+                   ;; is more.
+                   (limit (min end (+ start room 100)))
                    (whole-text (if (equal role "user")
                                    (passepartout-chat--plain
                                     (passepartout-chat--message))
@@ -226,6 +231,8 @@ from is said to be aside: models are told its first line alone."
                                    `(:private ,(passepartout-chat--tier-said
                                                 tier)))))
                         history)
+                  (when (and (not aside) (> (string-bytes whole-text) room))
+                    (setq cut (car history)))
                   (setq open t)))
               (when (equal role "user")
                 (setq open nil)
@@ -233,12 +240,32 @@ from is said to be aside: models are told its first line alone."
                   (when (eq (plist-get (car history) :role) :user)
                     (pop history))
                   (while (eq (plist-get (car history) :role) :assistant)
-                    (pop history)))))
+                    (pop history))
+                  (setq cut nil))))
             (setq end (point)))
           (unless role
             (when (eq (char-after (1+ (point))) ?\s)
               (setq end (point)))))))
-    history))
+    (if cut (passepartout-chat--in-whole-turns history cut) history)))
+
+(defconst passepartout-chat--rest-left-out
+  "\n[The rest of this is left out: it is longer than what is sent.]"
+  "What stands in place of the end of what is too long to be sent.")
+
+(defun passepartout-chat--in-whole-turns (history cut)
+  "Return HISTORY without its oldest turn, of which CUT is a part.
+Where it has no other, the end of CUT says that something is missing."
+  (let ((newer (seq-drop-while (lambda (said)
+                                 (not (eq (plist-get said :role) :user)))
+                               (cdr history))))
+    (unless newer
+      (plist-put cut :text
+                 (concat (passepartout-chat--head
+                          (plist-get cut :text)
+                          (- passepartout-chat--history-bytes
+                             (length passepartout-chat--rest-left-out)))
+                         passepartout-chat--rest-left-out)))
+    (or newer history)))
 
 (defun passepartout-chat--head (text bytes)
   "Return the beginning of TEXT that fits into BYTES."

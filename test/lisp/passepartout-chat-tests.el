@@ -193,7 +193,27 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
                                          (string-bytes (plist-get turn :text)))
                                        history))))
         (should (<= 20000 bytes passepartout-chat--history-bytes))
-        (should (string-prefix-p "語" (plist-get (car (last history)) :text)))))))
+        ;; It is cut between turns: of the first two nothing is told.
+        (should (equal (mapcar (lambda (said) (plist-get said :text)) history)
+                       (list "t3" (make-string 4000 ?語)
+                             "t4" (make-string 4000 ?語))))))))
+
+(ert-deftest passepartout-chat-history-says-what-is-missing-of-a-long-turn ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "t1")
+      (passepartout-chat-tests--answer
+       session "t1" (list (concat "Begins. " (make-string 200000 ?x))))
+      (let* ((history (plist-get (passepartout-chat-tests--ask "x") :history))
+             (text (plist-get (car (last history)) :text)))
+        (should (string-prefix-p "Begins. x" text))
+        (should (string-suffix-p "it is longer than what is sent.]" text))
+        (should (<= (string-bytes text) passepartout-chat--history-bytes)))
+      ;; A later turn that fits is told alone.
+      (passepartout-chat-tests--answer session "t2" '("Short."))
+      (should (equal (plist-get (passepartout-chat-tests--ask "y") :history)
+                     '((:role :user :text "x")
+                       (:role :assistant :text "Short.")))))))
 
 (ert-deftest passepartout-chat-streaming-moves-nothing ()
   (passepartout-fake-with
