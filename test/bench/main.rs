@@ -10,6 +10,7 @@ mod report;
 mod scale;
 mod spawn;
 mod speed;
+mod turns;
 mod vectors;
 mod verdicts;
 mod world;
@@ -35,8 +36,8 @@ fn main() {
         return;
     }
     // `cargo bench -- speed` prints the rows about reading alone, `corpus` those about the corpus, `verdicts` those
-    // about the time of a verdict, `spawn` those about starting commands, `vectors` those about vectors, and `ledger` those about the
-    // ledger.
+    // about the time of a verdict, `spawn` those about starting commands, `vectors` those about vectors, `ledger` those
+    // about the ledger, and `turns` those about what a turn waits for before a model is asked.
     match arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str) {
         Some("speed") => return speed::print(),
         Some("corpus") => return speed::corpus(),
@@ -44,6 +45,7 @@ fn main() {
         Some("spawn") => return spawn::print(),
         Some("vectors") => return vectors::print(),
         Some("ledger") => return ledger::print(),
+        Some("turns") => return turns::print(),
         Some(_) | None => divan::main(),
     }
     // With a filter somebody looks for one figure; the ratios measure everything again.
@@ -54,6 +56,7 @@ fn main() {
         spawn::print();
         vectors::print();
         ledger::print();
+        turns::print();
         // By themselves they are asked for with `scale`, because they take minutes.
         if report::collected() {
             scale::run(&["scale".to_string()]);

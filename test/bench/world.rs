@@ -28,7 +28,7 @@ const HEADINGS: usize = 10_000;
 const FILES: usize = 100;
 
 pub struct World {
-    folder: tempfile::TempDir,
+    pub folder: tempfile::TempDir,
     /// All files as one.
     pub text: Arc<str>,
     /// Their size.
@@ -53,8 +53,11 @@ pub fn prose(bytes: usize) -> String {
     line.repeat(bytes / line.len() + 1)
 }
 
+const NOUNS: [&str; 10] =
+    ["harbour", "crane", "boat", "timber", "quotes", "garden", "lighthouse", "choir", "engine", "letter"];
+
 fn file_text(file: usize) -> String {
-    let nouns = ["harbour", "crane", "boat", "timber", "quotes", "garden", "lighthouse", "choir", "engine", "letter"];
+    let nouns = NOUNS;
     let mut text = format!("#+TITLE: File {file}\n");
     for n in 0..HEADINGS / FILES {
         let noun = |step: usize| nouns[(file * 7 + n * step) % nouns.len()];
@@ -119,6 +122,11 @@ impl World {
         let roots = [self.folder.path().to_path_buf()];
         let report = ingest(&roots, &Known::default(), &IngestOptions::default(), &mut |_| {}, &AtomicBool::new(false));
         report.documents.into_iter().fold(View::default(), |view, document| view.with(document))
+    }
+
+    /// One of the words that headings are made of.
+    pub fn noun(&self, n: usize) -> &'static str {
+        NOUNS[n % NOUNS.len()]
     }
 
     pub fn index(&self) -> Index {
