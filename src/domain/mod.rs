@@ -37,3 +37,4 @@ pub mod tool;
 pub mod turn;
 pub mod undo;
 pub mod web;
+pub mod work;

@@ -3,7 +3,7 @@
 //! A pure function of what is asked and of how providers stand: the same always comes of the same, and says why.
 
 use crate::domain::port::{Locality, ProviderError, ProviderErrorKind};
-use crate::domain::signal::Sensor;
+use crate::domain::work::Work;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Of a question so many bytes are looked at to find its slot.
@@ -96,8 +96,8 @@ impl Ground {
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// What set the turn off.
-    pub set_off: Sensor,
+    /// Whether a human waits for it.
+    pub work: Work,
     /// What the user typed.
     pub text: &'a str,
     /// Whether nothing of it may leave, and why.
@@ -109,7 +109,7 @@ pub struct Asked<'a> {
 impl<'a> Asked<'a> {
     /// What a human asks with these words.
     pub fn question(text: &'a str, private: Option<Ground>, models: Option<&'a BTreeSet<String>>) -> Asked<'a> {
-        Asked { set_off: Sensor::UserInput, text, private, models }
+        Asked { work: Work::Foreground, text, private, models }
     }
 }
 
@@ -127,6 +127,8 @@ pub struct Candidate<'a> {
 /// Who is asked, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
+    /// Its quadrant.
+    pub work: Work,
     /// The slot.
     pub slot: Slot,
     /// The rule that chose the slot, in words.
@@ -166,7 +168,7 @@ pub fn route(asked: &Asked<'_>, candidates: &[Candidate<'_>], cascades: &Cascade
             if named { Ok(()) } else { Err(NARROWED) }
         }
     };
-    let (slot, rule) = slot(asked.set_off, asked.text);
+    let (slot, rule) = slot(asked.work, asked.text);
     let (names, own) = cascades.of(slot);
     let (mut order, mut demoted, mut left) = (Vec::new(), Vec::new(), Vec::new());
     let mut seen = BTreeSet::new();
@@ -181,7 +183,7 @@ pub fn route(asked: &Asked<'_>, candidates: &[Candidate<'_>], cascades: &Cascade
             Err(why) => left.push((name.clone(), why)),
         }
     }
-    Route { slot, rule, own, order, demoted, left, own_choice: None, chosen: false }
+    Route { work: asked.work, slot, rule, own, order, demoted, left, own_choice: None, chosen: false }
 }
 
 impl Route {
@@ -244,7 +246,12 @@ impl Route {
             [] => "nobody may be asked".to_string(),
             order => order.join(", "),
         };
-        let mut words = format!("{}, as {}; {whose}: {order}", self.slot.name(), self.rule);
+        let what = match self.work {
+            Work::Foreground => format!("{}, {}", self.work.name(), self.slot.name()),
+            // There it has one slot.
+            Work::Background => self.work.name().to_string(),
+        };
+        let mut words = format!("{what}, as {}; {whose}: {order}", self.rule);
         if !self.demoted.is_empty() {
             words.push_str(&format!("; behind the others, as they failed lately: {}", self.demoted.join(", ")));
         }
@@ -259,8 +266,8 @@ impl Route {
 }
 
 /// Returns the slot of what is asked, and the rule that says so.
-fn slot(set_off: Sensor, text: &str) -> (Slot, &'static str) {
-    if !is_foreground(set_off) {
+fn slot(work: Work, text: &str) -> (Slot, &'static str) {
+    if work == Work::Background {
         return (Slot::Background, "nobody waits for it");
     }
     let end = (0..=text.len().min(LOOKED_AT)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -279,32 +286,6 @@ fn slot(set_off: Sensor, text: &str) -> (Slot, &'static str) {
         return (Slot::Plan, "the question has a word of planning");
     }
     (Slot::Chat, "no other rule fits")
-}
-
-/// Tells whether a human waits for what such a signal sets off.
-fn is_foreground(set_off: Sensor) -> bool {
-    match set_off {
-        Sensor::UserInput
-        | Sensor::ChatMessage
-        | Sensor::UserCommand
-        | Sensor::Interrupt
-        | Sensor::ToolOutput
-        | Sensor::ToolError
-        | Sensor::Approval
-        | Sensor::Denial
-        | Sensor::ReplEval
-        | Sensor::Undo
-        | Sensor::Redo => true,
-        Sensor::BufferUpdate
-        | Sensor::PointUpdate
-        | Sensor::Heartbeat
-        | Sensor::Schedule
-        | Sensor::Hook
-        | Sensor::Delegation
-        | Sensor::LoopError
-        | Sensor::SyntaxError
-        | Sensor::RepairRequest => false,
-    }
 }
 
 /// Words of programming.
@@ -379,27 +360,27 @@ mod tests {
 
     #[test]
     fn each_question_has_the_slot_that_its_first_rule_says() {
-        for (set_off, text, expected) in [
-            (Sensor::UserInput, "What about the boiler?", Slot::Chat),
-            (Sensor::UserInput, "", Slot::Chat),
-            (Sensor::UserInput, "e.g. the boiler, i.e. 3.c", Slot::Chat),
-            (Sensor::UserInput, "Why does src/main.rs not build?", Slot::Code),
-            (Sensor::UserInput, "see (init.el), please", Slot::Code),
-            (Sensor::UserInput, "https://c.rs is what?", Slot::Chat),
-            (Sensor::UserInput, "```\nx\n```", Slot::Code),
-            (Sensor::UserInput, "#+BEGIN_SRC x", Slot::Code),
-            (Sensor::UserInput, "Refactor this PLAN", Slot::Code),
-            (Sensor::UserInput, "What is my agenda?", Slot::Plan),
-            (Sensor::UserInput, "Plan: the week.", Slot::Plan),
-            (Sensor::UserInput, "planetary gitter", Slot::Chat),
-            (Sensor::ChatMessage, "deadlines?", Slot::Plan),
-            (Sensor::Heartbeat, "refactor the plan", Slot::Background),
-            (Sensor::Schedule, "", Slot::Background),
+        for (work, text, expected) in [
+            (Work::Foreground, "What about the boiler?", Slot::Chat),
+            (Work::Foreground, "", Slot::Chat),
+            (Work::Foreground, "e.g. the boiler, i.e. 3.c", Slot::Chat),
+            (Work::Foreground, "Why does src/main.rs not build?", Slot::Code),
+            (Work::Foreground, "see (init.el), please", Slot::Code),
+            (Work::Foreground, "https://c.rs is what?", Slot::Chat),
+            (Work::Foreground, "```\nx\n```", Slot::Code),
+            (Work::Foreground, "#+BEGIN_SRC x", Slot::Code),
+            (Work::Foreground, "Refactor this PLAN", Slot::Code),
+            (Work::Foreground, "What is my agenda?", Slot::Plan),
+            (Work::Foreground, "Plan: the week.", Slot::Plan),
+            (Work::Foreground, "planetary gitter", Slot::Chat),
+            (Work::Foreground, "deadlines?", Slot::Plan),
+            (Work::Background, "refactor the plan", Slot::Background),
+            (Work::Background, "", Slot::Background),
         ] {
-            assert_eq!(slot(set_off, text).0, expected, "{text:?}");
+            assert_eq!(slot(work, text).0, expected, "{text:?}");
         }
         // What lies further behind is not looked at, and no letter is cut.
-        assert_eq!(slot(Sensor::UserInput, &("ü".repeat(LOOKED_AT) + " refactor")).0, Slot::Chat);
+        assert_eq!(slot(Work::Foreground, &("ü".repeat(LOOKED_AT) + " refactor")).0, Slot::Chat);
         for slot in Slot::ALL {
             assert_eq!(Slot::parse(slot.name()), Some(slot));
         }
@@ -420,23 +401,24 @@ mod tests {
             slots: [(Slot::Code, list(&["far"])), (Slot::Plan, Vec::new())].into(),
         };
         let models: BTreeSet<String> = ["far".to_string()].into();
-        let told = |text, private, models| {
-            let asked = Asked { set_off: Sensor::UserInput, text, private, models };
-            route(&asked, &candidates, &cascades).words()
-        };
+        let told_of =
+            |work, text, private, models| route(&Asked { work, text, private, models }, &candidates, &cascades).words();
+        let told = |text, private, models| told_of(Work::Foreground, text, private, models);
         let all = [
             told("boiler", None, None),
             told("fix the bug", None, None),
             told("agenda", Some(Ground::Focus), None),
             told("fix the bug", Some(Ground::Conversation), None),
             told("boiler", None, Some(&models)),
+            told_of(Work::Background, "fix the bug", None, None),
         ];
         insta::assert_snapshot!(all.join("\n"), @r"
-        chat, as no other rule fits; the usual cascade: far, near, recall; behind the others, as they failed lately: near
-        code, as the question has a word of programming; its own cascade: far
-        plan, as the question has a word of planning; the usual cascade: near, recall; behind the others, as they failed lately: near; not far: the heading at point is private, and nothing about it leaves this machine; ask again with point elsewhere, or use a model that runs here
-        code, as the question has a word of programming; its own cascade: nobody may be asked; not far: the conversation holds private notes, which never leave this machine; ask again in a new chat, or use a model that runs here
-        chat, as no other rule fits; the usual cascade: far, recall; not near: a heading above names other models (PP_MODEL)
+        foreground, chat, as no other rule fits; the usual cascade: far, near, recall; behind the others, as they failed lately: near
+        foreground, code, as the question has a word of programming; its own cascade: far
+        foreground, plan, as the question has a word of planning; the usual cascade: near, recall; behind the others, as they failed lately: near; not far: the heading at point is private, and nothing about it leaves this machine; ask again with point elsewhere, or use a model that runs here
+        foreground, code, as the question has a word of programming; its own cascade: nobody may be asked; not far: the conversation holds private notes, which never leave this machine; ask again in a new chat, or use a model that runs here
+        foreground, chat, as no other rule fits; the usual cascade: far, recall; not near: a heading above names other models (PP_MODEL)
+        background, as nobody waits for it; the usual cascade: far, near, recall; behind the others, as they failed lately: near
         ");
     }
 
@@ -459,12 +441,12 @@ mod tests {
         let all =
             [chosen(&["c", "a", "c"]), chosen(&["b", "x"]), chosen(&[]), chosen(&["x"]), late.words(), skipped.words()];
         insta::assert_snapshot!(all.join("\n"), @r"
-        chat, as no other rule fits; the usual cascade: c, a; passepartout-select-model-function chose; not b: passepartout-select-model-function passed it over
-        chat, as no other rule fits; the usual cascade: b; passepartout-select-model-function chose; whom else it named may not be asked; not a: passepartout-select-model-function passed it over; not c: passepartout-select-model-function passed it over
-        chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function chose nobody, so the order stays
-        chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function chose nobody, so the order stays; whom else it named may not be asked
-        chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function did not choose, so the order stays: it was busy
-        chat, as no other rule fits; the usual cascade: nobody may be asked; passepartout-select-model-function skipped this request; not a: passepartout-select-model-function skipped this request; not b: passepartout-select-model-function skipped this request; not c: passepartout-select-model-function skipped this request
+        foreground, chat, as no other rule fits; the usual cascade: c, a; passepartout-select-model-function chose; not b: passepartout-select-model-function passed it over
+        foreground, chat, as no other rule fits; the usual cascade: b; passepartout-select-model-function chose; whom else it named may not be asked; not a: passepartout-select-model-function passed it over; not c: passepartout-select-model-function passed it over
+        foreground, chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function chose nobody, so the order stays
+        foreground, chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function chose nobody, so the order stays; whom else it named may not be asked
+        foreground, chat, as no other rule fits; the usual cascade: a, b, c; behind the others, as they failed lately: b; passepartout-select-model-function did not choose, so the order stays: it was busy
+        foreground, chat, as no other rule fits; the usual cascade: nobody may be asked; passepartout-select-model-function skipped this request; not a: passepartout-select-model-function skipped this request; not b: passepartout-select-model-function skipped this request; not c: passepartout-select-model-function skipped this request
         ");
     }
 
@@ -476,21 +458,12 @@ mod tests {
         prop_oneof![Just(Locality::Builtin), Just(Locality::Local), Just(Locality::Remote)]
     }
 
-    const SENSORS: [Sensor; 6] = [
-        Sensor::UserInput,
-        Sensor::ChatMessage,
-        Sensor::Schedule,
-        Sensor::Heartbeat,
-        Sensor::Approval,
-        Sensor::Delegation,
-    ];
-
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
         #[test]
         fn no_input_routes_private_text_to_a_provider_elsewhere(
             text in prop_oneof![any::<String>(), "(agenda|refactor|x\\.rs|boiler| ){0,6}"],
-            sensor in 0..SENSORS.len(),
+            background in any::<bool>(),
             private in prop_oneof![Just(None), Just(Some(Ground::Conversation)), Just(Some(Ground::Focus))],
             localities in proptest::collection::vec((locality(), any::<bool>()), 0..16),
             usual in names(),
@@ -503,7 +476,8 @@ mod tests {
                 .collect();
             let slots = slots.into_iter().map(|(slot, names)| (Slot::ALL[slot], names)).collect();
             let cascades = Cascades { usual, slots };
-            let asked = Asked { set_off: SENSORS[sensor], text: &text, private, models: models.as_ref() };
+            let work = if background { Work::Background } else { Work::Foreground };
+            let asked = Asked { work, text: &text, private, models: models.as_ref() };
             let chosen = route(&asked, &candidates, &cascades);
             let of = |name: &String| candidates.iter().find(|candidate| candidate.name == name).expect("it is set up");
             for name in &chosen.order {

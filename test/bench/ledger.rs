@@ -2,8 +2,9 @@
 
 use crate::report::row;
 use passepartout::domain::money::totals::Grouping;
-use passepartout::domain::money::{Call, Cost, Micros, Work};
+use passepartout::domain::money::{Call, Cost, Micros};
 use passepartout::domain::port::Usage;
+use passepartout::domain::work::Work;
 use passepartout::edge::clock::SystemClock;
 use passepartout::edge::config::{Config, Surroundings};
 use passepartout::edge::editor::NoEditor;
@@ -26,7 +27,7 @@ fn call(n: usize) -> Call {
         session: format!("chat {}", n % 500),
         provider: format!("provider{}", n % 5),
         model: "model-large".to_string(),
-        work: if n.is_multiple_of(4) { Work::Background } else { Work::Chat },
+        work: if n.is_multiple_of(4) { Work::Background } else { Work::Foreground },
         skill: (n.is_multiple_of(3)).then(|| format!("skill{}", n % 7)),
         heading: (n.is_multiple_of(2)).then(|| format!("heading-{}", n % 900)),
         usage: Some(Usage { input: 4_000, output: 300, cached: 1_000, thinking: 50 }),

@@ -223,7 +223,7 @@ The lighthouse of Cordouan was built in 1611.
     (passepartout-gate-trace)
     (passepartout-core-tests--until
      (string-match-p "What is due" (buffer-string)))
-    (should (string-match-p "Asked of models: chat, as no other rule fits; "
+    (should (string-match-p "Asked of models: foreground, chat, as no other rule fits; "
                             (buffer-string)))))
 
 (ert-deftest passepartout-core-stops-and-starts-again ()

@@ -5,10 +5,11 @@ use crate::support::engine::{Home, ask, ask_from, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::id::SessionId;
 use passepartout::domain::money::totals::Grouping;
-use passepartout::domain::money::{Call, Cost, Micros, Work};
+use passepartout::domain::money::{Call, Cost, Micros};
 use passepartout::domain::port::Usage;
-use passepartout::domain::signal::Origin;
+use passepartout::domain::signal::{Origin, Source};
 use passepartout::domain::turn::Ending;
+use passepartout::domain::work::Work;
 use passepartout::edge::config::{Config, Surroundings};
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::ledger::costs::Overview;
@@ -62,7 +63,7 @@ async fn every_call_is_written_down_with_its_price_and_outlives_the_program() {
     assert_eq!(last.cost, Cost::Known(Micros(0)), "what was refused as a whole is not paid");
     assert_eq!((second.status.as_str(), second.attempts, second.cost), ("answered", 1, Cost::Known(ANSWER)));
     assert_eq!(second.usage, Some(Usage { input: 11, output: 7, ..Usage::default() }));
-    assert_eq!((second.provider.as_str(), second.model.as_str(), second.work), ("fake", "m", Work::Chat));
+    assert_eq!((second.provider.as_str(), second.model.as_str(), second.work), ("fake", "m", Work::Foreground));
     assert_eq!((second.session.as_str(), &second.skill, &second.heading), ("chat", &None, &heading));
     let mut all = None;
     for by in Grouping::ALL {
@@ -266,6 +267,58 @@ async fn a_cap_keeps_what_would_go_beyond_it_from_being_sent() {
             }
         }
     }
+}
+
+/// What the clock sets off is in the background for the router, for the cap and in the ledger, whatever it asks.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_clock_asks_is_background_work_for_router_cap_and_ledger() {
+    let clock = || ask_from(Origin { source: Source::Clock, ..origin() }, "fix the bug in x.rs");
+    for (cap, expected) in [("0", Ending::Failed), ("5", Ending::Answered)] {
+        let home = Home::new(&[("home.org", NOTES)]);
+        set_prices(&home, PRICES);
+        let server = FakeServer::start([says("Blue."), says("Still blue."), says("Mended.")]);
+        let engine = capped(&home, &server, &[("BACKGROUND_BUDGET_USD", cap)]).await;
+        assert_eq!(home.ask(&engine, "and now?").await.0.report.ending, Ending::Answered, "a human waits");
+        let report = engine.ask(clock(), engine.new_turn(), &mut |_| {}).await.report;
+        let said = report.notice.clone().unwrap_or_default();
+        assert_eq!(report.ending, expected, "{cap}: {said}");
+        assert_eq!(report.routes, ["background, as nobody waits for it; the usual cascade: fake"], "{cap}");
+        let costs = engine.costs(Grouping::Work, None).await.expect("the ledger is read");
+        let works: Vec<(&str, u64)> = costs.groups.iter().map(|(work, sum)| (work.as_str(), sum.calls)).collect();
+        match expected {
+            Ending::Answered => assert_eq!(works, [("background", 1), ("foreground", 2)]),
+            _ => {
+                assert!(said.contains("the cap of background work of this day is $0.00"), "{said}");
+                assert_eq!((works, server.requests().len()), (vec![("foreground", 2)], 2));
+            }
+        }
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn totals_by_skill_tell_its_calls_from_those_without_one() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set_prices(&home, PRICES);
+    let folder = home.config().settings.join("skills");
+    std::fs::create_dir_all(&folder).expect("the folder of skills");
+    let skill = "#+TITLE: Tidy\n#+TRIGGER: words:\"tidy up\"\n* Prompt\nTidy what is named.\n";
+    std::fs::write(folder.join("tidy.org"), skill).expect("it is written");
+    let server = FakeServer::start([says("Blue."), says("Tidied."), says("Tidied again."), says("Blue.")]);
+    let engine = home.served(&server, &["fake"], false).await;
+    first(&home, &engine).await;
+    for question in ["tidy up the kitchen", "tidy up the hall", "and now?"] {
+        assert_eq!(home.ask(&engine, question).await.0.report.ending, Ending::Answered, "{question}");
+    }
+    let (overview, rows) = shown(&engine, Grouping::Skill, true).await;
+    let row = |label: &str, of: u64| (label.to_string(), Micros(ANSWER.0 * of).to_string());
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(rows.contains(&row("tidy", 2)) && rows.contains(&row("without a skill", 2)), "{rows:?}");
+    assert_eq!(overview.all.calls, 4);
+    let kept: Vec<Option<String>> = calls(&engine).await.into_iter().map(|call| call.skill).collect();
+    let tidy = Some("tidy".to_string());
+    assert_eq!(kept, [None, tidy.clone(), tidy, None], "newest first");
+    engine.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

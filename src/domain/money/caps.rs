@@ -1,7 +1,8 @@
 //! Caps: how much may be spent in a conversation, in a day, and in the background of a day; held while calls run, so that
 //! several at once cannot go beyond.
 
-use crate::domain::money::{Call, Cost, Micros, Work};
+use crate::domain::money::{Call, Cost, Micros};
+use crate::domain::work::Work;
 use jiff::civil::Date;
 use std::collections::{HashMap, HashSet};
 
@@ -275,7 +276,7 @@ mod tests {
             let found = accounts.hold(wanted("one", work, estimate), &caps).err();
             assert_eq!(found.as_deref(), expected);
         };
-        let (chat, background) = (Work::Chat, Work::Background);
+        let (chat, background) = (Work::Foreground, Work::Background);
         let (one, none) = (Cost::Guessed(dollar(1)), Caps::default());
         check(none, chat, one, None);
         check(Caps { session: Some(dollar(3)), ..none }, chat, one, None);
@@ -325,7 +326,7 @@ mod tests {
     #[test]
     fn a_free_call_does_not_make_a_conversation_known() {
         let (mut accounts, caps) = (Accounts::default(), Caps { session: Some(Micros(10)), ..Caps::default() });
-        let free = wanted("one", Work::Chat, Cost::Known(Micros(0)));
+        let free = wanted("one", Work::Foreground, Cost::Known(Micros(0)));
         let held = accounts.hold(free, &caps).expect("it is free");
         assert!(!accounts.knows_session("one"));
         accounts.recall_session("one", Micros(9));
@@ -333,7 +334,7 @@ mod tests {
         accounts.settle(held, Cost::Known(Micros(0)));
         // Once is enough.
         accounts.recall_session("one", Micros(9));
-        let more = |amount: u64| wanted("one", Work::Chat, Cost::Guessed(Micros(amount)));
+        let more = |amount: u64| wanted("one", Work::Foreground, Cost::Guessed(Micros(amount)));
         assert!(accounts.check(&more(1), &caps).is_ok());
         assert!(accounts.check(&more(2), &caps).is_err());
     }
@@ -371,7 +372,7 @@ mod tests {
             for act in acts {
                 match act {
                     Act::Ask { session, day, background, estimate } => {
-                        let work = if background { Work::Background } else { Work::Chat };
+                        let work = if background { Work::Background } else { Work::Foreground };
                         let estimate = estimate.map_or(Cost::Unknown, |amount| Cost::Guessed(Micros(amount)));
                         let day = date(2026, 1, day);
                         running.extend(accounts.hold(Wanted { session: session.to_string(), day, work, estimate }, &caps));

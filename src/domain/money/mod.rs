@@ -5,6 +5,7 @@ pub mod prices;
 pub mod totals;
 
 use crate::domain::port::Usage;
+use crate::domain::work::Work;
 use std::fmt;
 
 /// An amount in millionths of a US dollar. It saturates: a sum is never less than its parts.
@@ -66,30 +67,6 @@ impl Cost {
             Cost::Known(amount) | Cost::Guessed(amount) => amount,
             Cost::Unknown => Micros::default(),
         }
-    }
-}
-
-/// On whose behalf a model is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Work {
-    /// A human asked, and waits.
-    Chat,
-    /// The clock or the system set it off; nobody waits.
-    Background,
-}
-
-impl Work {
-    /// Returns the word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Work::Chat => "chat",
-            Work::Background => "background",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(word: &str) -> Option<Work> {
-        [Work::Chat, Work::Background].into_iter().find(|work| work.name() == word)
     }
 }
 

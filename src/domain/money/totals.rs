@@ -120,7 +120,7 @@ pub fn totals<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::money::Work;
+    use crate::domain::work::Work;
     use jiff::civil::{Date, date};
     use proptest::prelude::*;
 
@@ -138,7 +138,7 @@ mod tests {
                     session: "s".to_string(),
                     provider,
                     model: "m".to_string(),
-                    work: if background { Work::Background } else { Work::Chat },
+                    work: if background { Work::Background } else { Work::Foreground },
                     skill,
                     heading,
                     usage: answered.then_some(Usage { input: tokens, output: tokens, cached: 1, thinking: 2 }),

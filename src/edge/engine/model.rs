@@ -13,7 +13,6 @@ use crate::domain::port::{
 use crate::domain::recall::answer::Narrowed;
 use crate::domain::route::{Asked, Cascades, Ground, Route};
 use crate::domain::sexp::reader::Sexp;
-use crate::domain::signal::Sensor;
 use crate::domain::turn::consensus::{Other, Round, Together};
 use crate::domain::turn::prompt::tokens;
 use crate::edge::engine::Engine;
@@ -57,8 +56,6 @@ pub struct TurnModel<'a> {
     pub names_private: bool,
     /// On whose behalf: it stands in the ledger.
     pub behalf: Arc<Behalf>,
-    /// What set the turn off.
-    pub set_off: Sensor,
     /// What the user typed to set it off.
     pub typed: String,
     /// Who was asked by which rule, in words; each once.
@@ -270,8 +267,8 @@ impl Meter for TurnModel<'_> {
 impl TurnModel<'_> {
     /// Returns the providers that may be asked now, and why these.
     async fn route(&self) -> (Route, Cascade) {
-        let (set_off, text, models) = (self.set_off, self.typed.as_str(), self.models.as_ref());
-        let asked = Asked { set_off, text, private: self.engine.ground(&self.session), models };
+        let (work, text, models) = (self.behalf.work, self.typed.as_str(), self.models.as_ref());
+        let asked = Asked { work, text, private: self.engine.ground(&self.session), models };
         let cascade = self.preset.clone().unwrap_or_else(|| self.engine.cascade.read().clone());
         self.engine.routed(&asked, cascade).await
     }

@@ -6,7 +6,6 @@ use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{NodeId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::memory::store::NewRecord;
-use crate::domain::money::Work;
 use crate::domain::outside::{Led, Outside};
 use crate::domain::port::{LogLevel, Sink};
 use crate::domain::scope::Scope;
@@ -17,6 +16,7 @@ use crate::domain::skill::{offered, on_error, triggered};
 use crate::domain::turn::consensus::{Mode, Round, Together};
 use crate::domain::turn::earlier::{Collapsed, Earlier, collapse};
 use crate::domain::turn::{Conversation, Desk, Ending, Start, TurnReport, foreseen, run};
+use crate::domain::work::Work;
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::{Briefings, Told};
 pub use crate::edge::engine::decisions::Decided;
@@ -203,7 +203,7 @@ impl Engine {
             Source::Cli | Source::Client => self.config.attended,
             Source::Gateway | Source::Clock | Source::System => false,
         };
-        let (session, work) = (origin.session.clone(), work(origin.source));
+        let (session, source) = (origin.session.clone(), origin.source);
         let actuator = crate::edge::actuator::Actuators::new(self.clone());
         let (now, began) = (self.clock.wall(), self.bookmark());
         let (typed, set_off) = match &start {
@@ -270,7 +270,7 @@ impl Engine {
         let (models, names_private) = (mandate.models, scope.may_see == Privacy::Private);
         let briefings = &briefings;
         let behalf = Arc::new(Behalf {
-            work,
+            work: Work::of(source, set_off),
             skill: skill.map(|skill| skill.name.clone()),
             heading: below.clone(),
             cap: preset.and_then(|preset| preset.dollars),
@@ -289,7 +289,6 @@ impl Engine {
             briefings,
             names_private,
             behalf: behalf.clone(),
-            set_off,
             typed,
             routes: Mutex::default(),
             together,
@@ -585,14 +584,6 @@ pub(super) fn channel(source: Source) -> &'static str {
         Source::Gateway => "a gateway",
         Source::Clock => "the clock",
         Source::System => "the system",
-    }
-}
-
-/// Returns on whose behalf a turn runs: in the background is what no human waits for.
-fn work(source: Source) -> Work {
-    match source {
-        Source::Emacs | Source::Cli | Source::Client | Source::Gateway => Work::Chat,
-        Source::Clock | Source::System => Work::Background,
     }
 }
 

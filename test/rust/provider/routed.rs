@@ -121,8 +121,8 @@ async fn each_kind_of_work_has_its_own_providers_and_the_trace_keeps_why() {
     let (code, _) = home.ask(&engine, "fix the bug").await;
     let (failed, _) = home.ask(&engine, "fix the bug").await;
     assert_eq!([provider(&chat), provider(&code), provider(&failed)], [Some("one"), Some("two"), Some("one")]);
-    let own = "code, as the question has a word of programming; its own cascade: two, one";
-    assert_eq!(chat.report.routes, ["chat, as no other rule fits; the usual cascade: one"]);
+    let own = "foreground, code, as the question has a word of programming; its own cascade: two, one";
+    assert_eq!(chat.report.routes, ["foreground, chat, as no other rule fits; the usual cascade: one"]);
     assert_eq!(code.report.routes, [own]);
     let kept = engine.turns(3).await.expect("they are kept");
     assert_eq!(kept.iter().map(|turn| turn.report.routes.len()).collect::<Vec<_>>(), [1, 1, 1]);

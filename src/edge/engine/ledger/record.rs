@@ -1,8 +1,9 @@
 //! A call as the store keeps it, under the name of its conversation.
 
 use crate::domain::memory::store::{NewRecord, Record};
-use crate::domain::money::{Call, Cost, Micros, Work};
+use crate::domain::money::{Call, Cost, Micros};
 use crate::domain::port::Usage;
+use crate::domain::work::Work;
 use crate::edge::engine::record::kind;
 use serde_json::{Value, json};
 
