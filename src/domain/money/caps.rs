@@ -4,7 +4,7 @@
 use crate::domain::money::{Call, Cost, Micros};
 use crate::domain::work::Work;
 use jiff::civil::Date;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// What the user allows; `None` is no cap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,14 +98,38 @@ struct Day {
     unpriced: u64,
 }
 
+impl Day {
+    /// Returns the accounts that such work counts towards.
+    fn accounts(&mut self, work: Work) -> impl Iterator<Item = &mut Account> {
+        let background = (work == Work::Background).then_some(&mut self.background);
+        [&mut self.all].into_iter().chain(background)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Conversation {
+    account: Account,
+    /// Whether it is known what it spent. Where it is not, the ledger alone says so.
+    known: bool,
+}
+
+/// So many conversations are known one by one: their names are the clients' own to choose. Beyond that all are let go for
+/// which nothing is held, and the ledger is read again for whoever comes back.
+pub const KNOWN: usize = 10_000;
+
 /// What was spent, as far as caps are about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounts {
     days: HashMap<Date, Day>,
-    sessions: HashMap<String, Account>,
-    /// Conversations of which it is known what they spent before.
-    recalled: HashSet<String>,
+    sessions: HashMap<String, Conversation>,
+    /// How often something came to be known by the ledger alone: a call ended in a conversation of which it was not known
+    /// what it spent, or conversations were let go.
+    unseen: u64,
 }
+
+/// How the accounts stood before the ledger was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(u64);
 
 /// What is asked for: on whose behalf, and what it may cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,24 +161,50 @@ impl Accounts {
         known.unpriced = known.unpriced.saturating_add(u64::from(call.cost == Cost::Unknown));
     }
 
-    /// Sets what a conversation spent before, once; what it spent since stays.
-    pub fn recall_session(&mut self, session: &str, before: Micros) {
-        if self.recalled.insert(session.to_string()) {
-            let known = self.sessions.entry(session.to_string()).or_default();
-            known.spent = known.spent.plus(before);
-        }
+    /// Returns how they stand now. Whatever ended until now must be in the ledger before it is read.
+    pub fn mark(&self) -> Mark {
+        Mark(self.unseen)
     }
 
-    /// Tells whether it is known what a conversation spent before. A free call may have been made without that.
+    /// Takes in what a conversation spent, as the ledger said behind a mark. Where a call has ended since that may stand in
+    /// that ledger or not, nothing is taken in, and it must be read again: that is told by `false`.
+    #[must_use]
+    pub fn recall_session(&mut self, session: &str, spent: Micros, read: Mark) -> bool {
+        if self.knows_session(session) {
+            return true;
+        }
+        if read != self.mark() {
+            return false;
+        }
+        let of = self.session(session);
+        (of.account.spent, of.known) = (spent, true);
+        true
+    }
+
+    /// Tells whether it is known what a conversation spent. A free call may have been made without that.
     pub fn knows_session(&self, session: &str) -> bool {
-        self.recalled.contains(session)
+        self.sessions.get(session).is_some_and(|known| known.known)
+    }
+
+    /// Returns a conversation, and makes room for it where it is new.
+    fn session(&mut self, session: &str) -> &mut Conversation {
+        if self.sessions.len() >= KNOWN && !self.sessions.contains_key(session) {
+            self.let_go();
+        }
+        self.sessions.entry(session.to_string()).or_default()
+    }
+
+    /// Lets go of conversations for which nothing is held.
+    fn let_go(&mut self) {
+        self.sessions.retain(|_, of| of.account.held > Micros::default());
+        self.unseen = self.unseen.wrapping_add(1);
     }
 
     /// Returns what is held for calls that run.
     pub fn holding(&self, session: Option<&str>, day: Date) -> Holding {
         let of_day = self.days.get(&day).copied().unwrap_or_default();
         let of_session = session.and_then(|session| self.sessions.get(session)).copied().unwrap_or_default();
-        Holding { session: of_session.held, day: of_day.all.held, background: of_day.background.held }
+        Holding { session: of_session.account.held, day: of_day.all.held, background: of_day.background.held }
     }
 
     /// Says which cap a call would go beyond, how much is used, and how to raise it.
@@ -179,9 +229,12 @@ impl Accounts {
             // What costs nothing is asked whatever was spent.
             return Ok(());
         }
+        if caps.session.is_some() && !session.known {
+            return Err("there is a cap on this conversation, and what it spent is not known; ask again".to_string());
+        }
         let amount = wanted.estimate.counted();
         for (cap, used, Cap { what, variable, option }) in [
-            (caps.session, session.used(), SESSION),
+            (caps.session, session.account.used(), SESSION),
             (caps.day, day.all.used(), DAY),
             (background, day.background.used(), BACKGROUND),
         ] {
@@ -203,7 +256,11 @@ impl Accounts {
     /// # Errors
     /// When they would.
     pub fn check_all(&self, wanted: Vec<Wanted>, caps: &Caps) -> Result<(), String> {
-        let mut tried = self.clone();
+        let mut tried = Accounts::default();
+        for Wanted { session, day, .. } in &wanted {
+            tried.sessions.extend(self.sessions.get(session).map(|of| (session.clone(), *of)));
+            tried.days.extend(self.days.get(day).map(|of| (*day, *of)));
+        }
         wanted.into_iter().try_for_each(|wanted| tried.hold(wanted, caps).map(drop))
     }
 
@@ -214,37 +271,36 @@ impl Accounts {
     pub fn hold(&mut self, wanted: Wanted, caps: &Caps) -> Result<Held, String> {
         self.check(&wanted, caps)?;
         let amount = wanted.estimate.counted();
-        for account in self.accounts(&wanted) {
+        let account = &mut self.session(&wanted.session).account;
+        account.held = account.held.plus(amount);
+        let day = self.days.entry(wanted.day).or_default();
+        for account in day.accounts(wanted.work) {
             account.held = account.held.plus(amount);
         }
-        if wanted.estimate == Cost::Unknown {
-            let day = self.days.entry(wanted.day).or_default();
-            day.unpriced = day.unpriced.saturating_add(1);
-        }
+        day.unpriced = day.unpriced.saturating_add(u64::from(wanted.estimate == Cost::Unknown));
         Ok(Held(wanted))
     }
 
-    /// Gives back what was held for a call, and counts what it cost.
-    pub fn settle(&mut self, held: Held, cost: Cost) {
-        let (amount, spent) = (held.0.estimate.counted(), cost.counted());
-        for account in self.accounts(&held.0) {
+    /// Gives back what was held for a call, and counts what it cost. What a conversation spent of which that is not known is
+    /// counted by the ledger alone, in which the call must stand from this moment on.
+    pub fn settle(&mut self, Held(wanted): Held, cost: Cost) {
+        let (amount, spent) = (wanted.estimate.counted(), cost.counted());
+        match self.sessions.get_mut(&wanted.session) {
+            Some(Conversation { account, known: true }) => account.settle(amount, spent),
+            of => {
+                of.into_iter().for_each(|of| of.account.settle(amount, Micros::default()));
+                self.unseen = self.unseen.wrapping_add(1);
+            }
+        }
+        let day = self.days.entry(wanted.day).or_default();
+        for account in day.accounts(wanted.work) {
             account.settle(amount, spent);
         }
-        let day = self.days.entry(held.0.day).or_default();
-        match (held.0.estimate == Cost::Unknown, cost == Cost::Unknown) {
+        match (wanted.estimate == Cost::Unknown, cost == Cost::Unknown) {
             (true, false) => day.unpriced = day.unpriced.saturating_sub(1),
             (false, true) => day.unpriced = day.unpriced.saturating_add(1),
             (true, true) | (false, false) => {}
         }
-    }
-
-    fn accounts(&mut self, wanted: &Wanted) -> Vec<&mut Account> {
-        let day = self.days.entry(wanted.day).or_default();
-        let mut all = vec![self.sessions.entry(wanted.session.clone()).or_default(), &mut day.all];
-        if wanted.work == Work::Background {
-            all.push(&mut day.background);
-        }
-        all
     }
 }
 
@@ -256,152 +312,4 @@ fn told(estimate: Cost) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use jiff::civil::date;
-    use proptest::prelude::*;
-
-    fn wanted(session: &str, work: Work, estimate: Cost) -> Wanted {
-        Wanted { session: session.to_string(), day: date(2026, 1, 5), work, estimate }
-    }
-
-    #[test]
-    fn a_refusal_names_the_cap_what_is_used_and_how_to_raise_it() {
-        let dollar = |dollars: u64| Micros(dollars * 1_000_000);
-        let check = |caps: Caps, work: Work, estimate: Cost, expected: Option<&str>| {
-            let mut accounts = Accounts::default();
-            let first = wanted("one", Work::Background, Cost::Guessed(dollar(1)));
-            let first = accounts.hold(first, &Caps::default()).expect("there is no cap");
-            accounts.settle(first, Cost::Known(dollar(2)));
-            let found = accounts.hold(wanted("one", work, estimate), &caps).err();
-            assert_eq!(found.as_deref(), expected);
-        };
-        let (chat, background) = (Work::Foreground, Work::Background);
-        let (one, none) = (Cost::Guessed(dollar(1)), Caps::default());
-        check(none, chat, one, None);
-        check(Caps { session: Some(dollar(3)), ..none }, chat, one, None);
-        check(
-            Caps { session: Some(dollar(2)), ..none },
-            chat,
-            one,
-            Some(
-                "the cap of this conversation is $2.00, $2.00 of it is used or held, and this call may cost $1.00; \
-                 raise SESSION_BUDGET_USD or passepartout-session-budget",
-            ),
-        );
-        check(
-            Caps { day: Some(Micros(2_500_000)), ..none },
-            chat,
-            one,
-            Some(
-                "the cap of this day is $2.50, $2.00 of it is used or held, and this call may cost $1.00; raise \
-                 DAY_BUDGET_USD or passepartout-day-budget",
-            ),
-        );
-        check(Caps { background: Some(dollar(2)), ..none }, chat, one, None);
-        check(
-            Caps { background: Some(dollar(2)), ..none },
-            background,
-            Cost::Unknown,
-            Some(
-                "the cap of background work of this day is $2.00, $2.00 of it is used or held, and this call may cost \
-                 an unknown amount; raise BACKGROUND_BUDGET_USD or passepartout-background-budget",
-            ),
-        );
-        check(Caps { day: Some(dollar(3)), ..none }, chat, Cost::Unknown, None);
-        check(Caps { unpriced: Some(1), ..none }, chat, Cost::Unknown, None);
-        check(
-            Caps { unpriced: Some(0), ..none },
-            chat,
-            Cost::Unknown,
-            Some(
-                "its price stands in no table, and UNPRICED_CALLS allows 0 such calls a day (0 were made); add its \
-                 price to prices.org, or set passepartout-unpriced-calls higher",
-            ),
-        );
-        // What costs nothing is asked whatever was used.
-        check(Caps { day: Some(dollar(2)), ..none }, chat, Cost::Known(Micros(0)), None);
-    }
-
-    #[test]
-    fn a_free_call_does_not_make_a_conversation_known() {
-        let (mut accounts, caps) = (Accounts::default(), Caps { session: Some(Micros(10)), ..Caps::default() });
-        let free = wanted("one", Work::Foreground, Cost::Known(Micros(0)));
-        let held = accounts.hold(free, &caps).expect("it is free");
-        assert!(!accounts.knows_session("one"));
-        accounts.recall_session("one", Micros(9));
-        assert!(accounts.knows_session("one"));
-        accounts.settle(held, Cost::Known(Micros(0)));
-        // Once is enough.
-        accounts.recall_session("one", Micros(9));
-        let more = |amount: u64| wanted("one", Work::Foreground, Cost::Guessed(Micros(amount)));
-        assert!(accounts.check(&more(1), &caps).is_ok());
-        assert!(accounts.check(&more(2), &caps).is_err());
-    }
-
-    #[derive(Clone, Debug)]
-    enum Act {
-        Ask {
-            session: u8,
-            day: i8,
-            background: bool,
-            estimate: Option<u64>,
-        },
-        /// Ends one of those that run, for so many hundredths of what was held.
-        End {
-            which: usize,
-            part: u64,
-        },
-    }
-
-    fn acts() -> impl Strategy<Value = Vec<Act>> {
-        let ask = (0..3_u8, 1..3_i8, any::<bool>(), proptest::option::of(0..400_u64))
-            .prop_map(|(session, day, background, estimate)| Act::Ask { session, day, background, estimate });
-        let end = (any::<usize>(), 0..=100_u64).prop_map(|(which, part)| Act::End { which, part });
-        proptest::collection::vec(prop_oneof![2 => ask, 1 => end], 0..80)
-    }
-
-    proptest! {
-        #[test]
-        fn caps_hold_under_any_interleaving(acts in acts(), session in 0..1000_u64, day in 0..1500_u64, background in 0..800_u64, unpriced in 0..6_u64) {
-            let caps = Caps {
-                session: Some(Micros(session)), day: Some(Micros(day)), background: Some(Micros(background)),
-                unpriced: Some(unpriced),
-            };
-            let (mut accounts, mut running) = (Accounts::default(), Vec::new());
-            for act in acts {
-                match act {
-                    Act::Ask { session, day, background, estimate } => {
-                        let work = if background { Work::Background } else { Work::Foreground };
-                        let estimate = estimate.map_or(Cost::Unknown, |amount| Cost::Guessed(Micros(amount)));
-                        let day = date(2026, 1, day);
-                        running.extend(accounts.hold(Wanted { session: session.to_string(), day, work, estimate }, &caps));
-                    }
-                    Act::End { which, part } if !running.is_empty() => {
-                        let held = running.swap_remove(which % running.len());
-                        let cost = match held.0.estimate {
-                            Cost::Unknown => Cost::Unknown,
-                            Cost::Known(amount) | Cost::Guessed(amount) => Cost::Known(Micros(amount.0 * part / 100)),
-                        };
-                        accounts.settle(held, cost);
-                    }
-                    Act::End { .. } => {}
-                }
-                for account in accounts.sessions.values() {
-                    prop_assert!(account.used() <= Micros(session));
-                }
-                for known in accounts.days.values() {
-                    prop_assert!(known.all.used() <= Micros(day));
-                    prop_assert!(known.background.used() <= Micros(background));
-                    prop_assert!(known.unpriced <= unpriced);
-                }
-            }
-            for held in running.drain(..) {
-                accounts.settle(held, Cost::Known(Micros(0)));
-            }
-            for known in accounts.days.values() {
-                prop_assert_eq!((known.all.held, known.background.held), (Micros(0), Micros(0)));
-            }
-        }
-    }
-}
+mod tests;

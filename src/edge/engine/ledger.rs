@@ -153,11 +153,8 @@ impl Open<'_> {
 
     fn note(&mut self, call: &Call) {
         self.closed = true;
-        if let Some(held) = self.held.take() {
-            self.engine.settle(held, call.cost);
-        }
+        self.engine.settle(self.held.take(), call);
         self.behalf.spent.lock().take(call);
-        self.engine.ledger.unwritten.lock().push(record::kept(call));
     }
 }
 
