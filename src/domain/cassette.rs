@@ -7,6 +7,7 @@ pub mod pieces;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The version of the format.
@@ -72,6 +73,9 @@ pub struct Exchange {
     pub chunks: Vec<Vec<u8>>,
     /// How it ended.
     pub end: End,
+    /// To which asking it belongs: all who were asked for one answer, one behind the other or at once, share a number. 0 is
+    /// not known.
+    pub asking: u64,
     /// How many secrets were masked. Where one stood in the answer, its pieces were put together for that.
     pub redacted: u64,
 }
@@ -123,11 +127,14 @@ impl Exchange {
             End::Cut => "cut",
             End::Never => "never",
         };
-        let value = json!({
+        let mut value = json!({
             "at": self.at.to_string(), "provider": self.provider, "kind": self.kind, "model": self.model,
             "url": self.url, "request": self.request, "status": self.status, "headers": self.headers,
             "chunks": self.chunks.iter().map(chunk).collect::<Vec<_>>(), "end": end, "redacted": self.redacted,
         });
+        if self.asking != 0 {
+            value["asking"] = json!(self.asking);
+        }
         format!("{value}\n")
     }
 
@@ -137,7 +144,31 @@ impl Exchange {
     }
 }
 
+/// What was asked of one provider for one answer: each request, by the place of its exchange.
+pub type Requests = Vec<usize>;
+
 impl Cassette {
+    /// Returns what belongs together: of each asking, in the order in which the first of them stand there, whoever was asked,
+    /// one behind the other. An exchange that does not say to which asking it belongs is one of its own.
+    pub fn askings(&self) -> Vec<Vec<Requests>> {
+        let mut askings: Vec<Vec<Requests>> = Vec::new();
+        let mut places: BTreeMap<u64, usize> = BTreeMap::new();
+        for (n, exchange) in self.exchanges.iter().enumerate() {
+            let known = places.get(&exchange.asking).copied().filter(|_| exchange.asking != 0);
+            let Some(asking) = known.and_then(|at| askings.get_mut(at)) else {
+                places.insert(exchange.asking, askings.len());
+                askings.push(vec![vec![n]]);
+                continue;
+            };
+            let whose = |at: &usize| self.exchanges.get(*at).map(|of| (&of.provider, &of.kind, &of.model));
+            match asking.last_mut() {
+                Some(last) if last.first().and_then(whose) == whose(&n) => last.push(n),
+                Some(_) | None => asking.push(vec![n]),
+            }
+        }
+        askings
+    }
+
     /// Reads a cassette.
     ///
     /// # Errors
@@ -232,6 +263,10 @@ fn exchange(value: Value) -> Result<Exchange, String> {
         headers: list("headers")?.iter().map(header).collect::<Result<_, _>>()?,
         chunks,
         end,
+        asking: match value.get("asking") {
+            None => 0,
+            Some(_) => number("asking")?,
+        },
         redacted: number("redacted")?,
     })
 }
@@ -276,6 +311,7 @@ mod tests {
             headers: vec![("content-type".into(), "text/event-stream".into())],
             chunks,
             end,
+            asking: 3,
             redacted: 1,
         }
     }
@@ -314,6 +350,28 @@ mod tests {
     }
 
     #[test]
+    fn exchanges_of_one_asking_belong_together_by_who_was_asked() {
+        let check = |exchanges: &[(u64, &str)], expected: &[&[&[usize]]]| {
+            let one = |(asking, provider): &(u64, &str)| Exchange {
+                asking: *asking,
+                provider: provider.to_string(),
+                ..some(vec![], End::Whole)
+            };
+            let cassette = Cassette { head: head(), exchanges: exchanges.iter().map(one).collect() };
+            assert_eq!(cassette.askings(), expected, "{exchanges:?}");
+            // What does not say it is read as before there was a word for it.
+            let line = cassette.exchanges.iter().map(Exchange::line).collect::<String>();
+            assert_eq!(line.contains("asking"), exchanges.iter().any(|(asking, _)| *asking != 0));
+            assert_eq!(Cassette::read((head().line() + &line).as_bytes()), Ok(cassette));
+        };
+        check(&[], &[]);
+        check(&[(0, "a"), (0, "a")], &[&[&[0]], &[&[1]]]);
+        // Asked again, then another one; beside it another conversation.
+        check(&[(5, "a"), (9, "b"), (5, "a"), (5, "b"), (9, "b")], &[&[&[0, 2], &[3]], &[&[1, 4]]]);
+        check(&[(2, "a"), (2, "b"), (2, "a")], &[&[&[0], &[1], &[2]]]);
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_line() {
         let good = some(vec![], End::Whole).line();
         let check = |text: String, line: usize, words: &str| {
@@ -328,6 +386,7 @@ mod tests {
         check(head.replace("models", "ghosts"), 1, "neither models nor script");
         check(format!("{head}{good}{{}}\n"), 3, "“end” is no text");
         check(head.clone() + &good.replace("whole", "half"), 2, "none of whole, cut and never");
+        check(head.clone() + &good.replace("\"asking\":3", "\"asking\":-3"), 2, "“asking”");
         check(head.clone() + &good.replace("\"status\":200", "\"status\":99"), 2, "“status”");
         check(head.clone() + &good.replace("text/event-stream", "a\\r\\nb: c"), 2, "no pair of plain texts");
         check(head.clone() + &good.replace("\"chunks\":[]", "\"chunks\":[{\"hex\":\"0g\"}]"), 2, "pairs of digits");

@@ -102,6 +102,9 @@ pub struct Prompt {
     pub typed: String,
     /// The wall clock of the user, for words such as “tomorrow”.
     pub now: jiff::civil::DateTime,
+    /// What all share who are asked for the same answer, to tell them from others; 0 where nobody is asked yet. It is sent to
+    /// nobody.
+    pub asking: u64,
 }
 
 /// Tokens, as a provider reported them; 0 is what it did not report.

@@ -134,6 +134,102 @@ async fn errors_and_servers_that_are_gone_are_played_again_too() {
     assert!(cassette.exchanges[2].headers.contains(&("retry-after".to_string(), "7".to_string())));
 }
 
+/// Returns an engine with two providers that are asked in this order.
+async fn with_two(home: &Home, one: &FakeServer, two: &FakeServer) -> Arc<Engine> {
+    let engine = home.engine_with(|config| provide(config, &[("one", one, true), ("two", two, true)], &["one", "two"]));
+    let engine = engine.await;
+    home.read(&engine).await;
+    engine
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_recorded_over_a_fallback_is_played_question_by_question() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let says = |text: &str| Reply::answer(Dialect::OpenAi, &[text], &[]);
+    let one = FakeServer::start([
+        Reply::json(500, &json!({"error": {"message": "no luck"}})),
+        says("The third."),
+        says("Half of it and more").cut_after("Half of it"),
+    ]);
+    let two = FakeServer::start([says("The first."), says("The second."), says("The fourth.")]);
+    let engine = with_two(&home, &one, &two).await;
+    let path = tape(&home, "a.jsonl");
+    engine.record_cassette(&origin(), &path).expect("it is recorded");
+    let mut live = Vec::new();
+    for question in ["one?", "two?", "three?", "four?"] {
+        if question == "three?" {
+            // The one that failed comes first again.
+            home.clock.advance(1);
+        }
+        let (finished, streamed) = home.ask(&engine, question).await;
+        live.push((question, told(&finished, &streamed)));
+    }
+    engine.stop_cassette(&origin()).expect("it ends");
+    engine.close().await;
+    for (at, words) in ["The first.", "The second.", "The third.", "The fourth."].into_iter().enumerate() {
+        assert!(live[at].1.contains(words), "{}", live[at].1);
+    }
+    assert!(live[3].1.contains("Half of it") && live[3].1.contains("The answer of one broke off here."), "{live:?}");
+    let engine = with(&home, "replay", path.to_str().expect("a name")).await;
+    for (question, live) in live {
+        let (finished, streamed) = home.ask(&engine, question).await;
+        assert_eq!(told(&finished, &streamed), live, "{question}");
+    }
+    let notice = home.ask(&engine, "more?").await.0.report.notice.unwrap_or_default();
+    assert!(notice.contains("all 6 exchanges of"), "{notice}");
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_that_were_asked_at_once_one_is_played_for_each_question() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let says = |text: &str| Reply::answer(Dialect::OpenAi, &[text], &[]);
+    let one = FakeServer::start([says("one says 1"), says("one says 2")]);
+    let two = FakeServer::start([says("two says 1"), says("two says 2")]);
+    let engine = with_two(&home, &one, &two).await;
+    let path = tape(&home, "a.jsonl");
+    engine.record_cassette(&origin(), &path).expect("it is recorded");
+    for question in ["/consensus 2 now?", "/consensus 2 and then?"] {
+        assert_eq!(home.ask(&engine, question).await.0.report.ending, Ending::Answered, "{question}");
+    }
+    engine.stop_cassette(&origin()).expect("it ends");
+    engine.close().await;
+    assert_eq!(load(&path).expect("it is whole").exchanges.len(), 4);
+    let engine = with(&home, "replay", path.to_str().expect("a name")).await;
+    for end in ["says 1", "says 2"] {
+        let text = home.ask(&engine, "and?").await.0.report.text;
+        assert!(text.ends_with(end), "{text}");
+    }
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cassette_goes_on_whoever_sets_it_up_anew() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let says = |text: &str| Reply::answer(Dialect::OpenAi, &[text], &[]);
+    let server = FakeServer::start(["first", "second", "third"].map(says));
+    let engine = with(&home, "openai", &server.url()).await;
+    let path = tape(&home, "a.jsonl");
+    engine.record_cassette(&origin(), &path).expect("it is recorded");
+    for question in ["1?", "2?", "3?"] {
+        assert_eq!(home.ask(&engine, question).await.0.report.ending, Ending::Answered, "{question}");
+    }
+    engine.stop_cassette(&origin()).expect("it ends");
+    engine.close().await;
+    std::fs::create_dir_all(home.config().settings).expect("the settings' folder");
+    let preset = "* tape\n:PROPERTIES:\n:MODEL: fake\n:END:\n";
+    std::fs::write(home.config().settings.join("presets.org"), preset).expect("it is written");
+    let engine = with(&home, "replay", path.to_str().expect("a name")).await;
+    home.ask(&engine, "/preset tape").await;
+    let mut said = vec![home.ask(&engine, "1?").await.0.report.text, home.ask(&engine, "2?").await.0.report.text];
+    home.ask(&engine, "/preset none").await;
+    // As an Emacs sends its settings again.
+    engine.follow_providers(&passepartout::domain::sexp::reader::Sexp::Nil);
+    said.push(home.ask(&engine, "3?").await.0.report.text);
+    assert_eq!(said, ["first", "second", "third"]);
+    engine.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_are_masked_and_keys_never_there() {
     let home = Home::new(&[("home.org", NOTES)]);

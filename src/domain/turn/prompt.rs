@@ -124,6 +124,7 @@ pub fn made(
         nodes: briefing.nodes.iter().chain(&briefing.outlined).chain(&conversation.nodes).cloned().collect(),
         typed: conversation.typed.clone(),
         now,
+        asking: 0,
     }
 }
 

@@ -7,9 +7,9 @@ use crate::edge::config::ProviderSetting;
 use crate::edge::engine::Engine;
 use crate::edge::provider::deck::Taped;
 use crate::edge::provider::known::REPLAY;
-use crate::edge::provider::replay::load;
+use crate::edge::provider::replay::{Playback, load};
 use crate::edge::thread::in_place;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Engine {
@@ -55,7 +55,7 @@ impl Engine {
     /// In words, when the channel may not decide that, or nothing is recorded.
     pub fn stop_cassette(&self, origin: &Origin) -> Result<String, String> {
         allowed(origin)?;
-        let taped = self.deck.end().ok_or("nothing is being recorded")?;
+        let taped = in_place(|| self.deck.end()).ok_or("nothing is being recorded")?;
         self.tell_status();
         let said = format!("Recording ended: {}.", exact(&taped.to_string()));
         self.say(LogLevel::Info, &said);
@@ -85,6 +85,12 @@ impl Engine {
         }
         self.set_up_cascade();
         Ok(())
+    }
+
+    /// Returns how far a cassette was played; it is one for all who play that file.
+    pub(super) fn playback(&self, path: PathBuf) -> Arc<Playback> {
+        let mut all = self.playbacks.lock();
+        all.entry(path.clone()).or_insert_with(|| Arc::new(Playback::new(path))).clone()
     }
 
     /// Returns what was recorded up to now, if something is.

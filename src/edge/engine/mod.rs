@@ -227,6 +227,8 @@ pub struct Engine {
     pub(super) asked: Mutex<Option<(SessionId, String)>>,
     /// What records exchanges with providers.
     pub(super) deck: Arc<crate::edge::provider::deck::Deck>,
+    /// How far cassettes were played, by their files: who sets providers up anew goes on where they are.
+    pub(super) playbacks: Mutex<HashMap<std::path::PathBuf, Arc<crate::edge::provider::replay::Playback>>>,
     /// What calls of models cost.
     pub(super) ledger: ledger::Ledger,
     /// The last slices of memory that were assembled.
@@ -335,6 +337,7 @@ impl Engine {
             earlier: Mutex::default(),
             factors: Mutex::default(),
             deck: deck(me.clone()),
+            playbacks: Mutex::default(),
             ledger: Default::default(),
             lists: Default::default(),
             chosen_presets: Mutex::default(),
@@ -466,6 +469,9 @@ impl Engine {
         if let Ok(workers) = &self.workers {
             workers.end_all().await;
         }
+        let deck = self.deck.clone();
+        // What was stopped is written down behind its turn.
+        let _ = tokio::task::spawn_blocking(move || deck.end()).await;
         let _ = self.write_ledger().await;
         self.archive.close().await;
         if let Some(me) = self.me.upgrade() {

@@ -89,6 +89,8 @@ impl Model for TurnModel<'_> {
         sink: Sink<'_>,
     ) -> Result<Answered, ModelFailure> {
         let (route, cascade) = self.routed().await;
+        let asking = self.engine.next_serial().saturating_add(1);
+        let prompt = &|locality: Locality| Prompt { asking, ..prompt(locality) };
         // Read each time: the user may have confirmed one since the turn began.
         let known = self.known(&cascade).await;
         match self.together_in(route.slot) {
@@ -507,7 +509,7 @@ impl Engine {
                     left.push(refused(name, format!("no HTTP client: {error}")))
                 }
                 (Place::Replay { name, path }, Ok(clients)) => {
-                    providers.push(Arc::new(Replay::new(name, path, clients, self.vault.clone())))
+                    providers.push(Arc::new(Replay::new(name, self.playback(path), clients, self.vault.clone())))
                 }
                 (Place::Asked(config), Ok(clients)) => {
                     let name = config.name.clone();

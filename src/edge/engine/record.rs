@@ -560,6 +560,7 @@ impl ContactRecord {
             nodes: self.nodes.into_iter().map(NodeId::new).collect(),
             typed: conversation.typed.clone(),
             now: self.now.parse().ok()?,
+            asking: 0,
         };
         Some(Contact { prompt })
     }

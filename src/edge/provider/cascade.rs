@@ -118,6 +118,12 @@ pub enum Shut {
     Confirm,
 }
 
+/// Says in an answer that it broke off, and whether another provider begins one.
+pub(super) fn broke_off(name: &str, next: bool) -> String {
+    let afresh = if next { " The next one starts afresh." } else { "" };
+    format!("\n\n(The answer of {name} broke off here.{afresh})\n\n")
+}
+
 fn withheld(why: String) -> Shut {
     Shut::Skip(format!("not asked: {why}"))
 }
@@ -391,9 +397,7 @@ impl Cascade {
                         format!("{error}{}", if next { "; the next provider is tried" } else { "" }),
                     );
                     if streamed {
-                        let afresh = if next { " The next one starts afresh." } else { "" };
-                        let words = format!("\n\n(The answer of {name} broke off here.{afresh})\n\n");
-                        sink(Streamed::Text(&words));
+                        sink(Streamed::Text(&broke_off(&name, next)));
                     }
                     failed.push(error);
                 }

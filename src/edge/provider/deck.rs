@@ -1,6 +1,7 @@
 //! What records exchanges with providers on a cassette: a file of lines that only grow, with secrets masked.
 //!
-//! Of a conversation that may not leave this machine nothing is recorded, and that is said.
+//! Masking and writing are the work of a thread of the cassette's own: what serves others holds no lock meanwhile and waits
+//! for no disk. Of a conversation that may not leave this machine nothing is recorded, and that is said.
 
 use crate::domain::cassette::pieces;
 use crate::domain::cassette::{By, Exchange, Head, MOST_BODY, MOST_BYTES, MOST_EXCHANGES};
@@ -8,6 +9,7 @@ use crate::domain::gate::secret::mask;
 use crate::domain::label::Privacy;
 use crate::domain::port::LogLevel;
 use crate::edge::secret::Vault;
+use crate::edge::thread::spawn;
 use parking_lot::Mutex;
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -15,21 +17,58 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
 
 /// Where lines for the log go.
-type Say = Box<dyn Fn(LogLevel, &str) + Send + Sync>;
+type Say = Arc<dyn Fn(LogLevel, &str) + Send + Sync>;
+
+/// The stack of the thread that writes, in bytes.
+const STACK: usize = 2 << 20;
 
 /// Records exchanges while a cassette is in it.
 pub struct Deck {
+    /// Held for a moment only.
     tape: Mutex<Option<Tape>>,
     vault: Arc<Vault>,
     say: Say,
 }
 
+/// A cassette that is being recorded, as those see it who have something to record.
 struct Tape {
+    to: Sender<Waiting>,
+    state: Arc<State>,
+    writer: JoinHandle<()>,
+}
+
+/// What they share with the thread that writes.
+struct State {
+    /// Held for a moment only.
+    taped: Mutex<Taped>,
+    /// How many bytes wait to be written.
+    waiting: AtomicUsize,
+    /// So many may.
+    room: usize,
+}
+
+/// An exchange that waits to be written.
+struct Waiting {
+    exchange: Exchange,
+    size: usize,
+    /// Told when it is done with.
+    done: oneshot::Sender<()>,
+}
+
+/// What writes, on its own thread.
+struct Writer {
     file: File,
     bytes: usize,
-    taped: Taped,
+    exchanges: usize,
+    state: Arc<State>,
+    vault: Arc<Vault>,
+    say: Say,
 }
 
 /// What was recorded up to now.
@@ -69,17 +108,17 @@ impl fmt::Display for Taped {
 impl Deck {
     /// Makes one without a cassette. The vault's values are masked in all that it records.
     pub fn new(vault: Arc<Vault>, say: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Deck {
-        Deck { tape: Mutex::default(), vault, say: Box::new(say) }
+        Deck { tape: Mutex::default(), vault, say: Arc::new(say) }
     }
 
-    /// Begins a cassette in a new file.
+    /// Begins a cassette in a new file. It waits for the disk.
     ///
     /// # Errors
     /// In words, when one is recorded already or the file cannot be made; one that is there is never written over.
     pub fn begin(&self, path: &Path, made: jiff::Timestamp) -> Result<(), String> {
-        let mut tape = self.tape.lock();
-        if let Some(tape) = &*tape {
-            return Err(format!("{} is being recorded; stop that first", tape.taped.path.display()));
+        let taken = |taped: &Taped| format!("{} is being recorded; stop that first", taped.path.display());
+        if let Some(taped) = self.recording() {
+            return Err(taken(&taped));
         }
         let told = |why: std::io::Error| match why.kind() {
             std::io::ErrorKind::AlreadyExists => format!("{} is there already; name another file", path.display()),
@@ -88,49 +127,111 @@ impl Deck {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(told)?;
         let line = Head { made, by: By::Models }.line();
         file.write_all(line.as_bytes()).and_then(|()| file.sync_data()).map_err(told)?;
-        let taped = Taped { path: path.to_path_buf(), exchanges: 0, private: 0, lost: 0 };
-        *tape = Some(Tape { file, bytes: line.len(), taped });
+        let begun = self.load(path, file, line.len(), MOST_BYTES).map_err(told)?;
+        let mut tape = self.tape.lock();
+        if let Some(other) = &*tape {
+            let why = taken(&other.state.taped.lock());
+            drop(tape);
+            // Nothing stands in ours.
+            let _ = std::fs::remove_file(path);
+            return Err(why);
+        }
+        *tape = Some(begun);
         Ok(())
     }
 
-    /// Ends the cassette; returns what is on it, if one was recorded.
+    /// Starts the thread that writes to a file of so many bytes; so many more may wait.
+    fn load(&self, path: &Path, file: File, bytes: usize, room: usize) -> std::io::Result<Tape> {
+        let taped = Taped { path: path.to_path_buf(), exchanges: 0, private: 0, lost: 0 };
+        let state = Arc::new(State { taped: Mutex::new(taped), waiting: AtomicUsize::new(0), room });
+        let (vault, say) = (self.vault.clone(), self.say.clone());
+        let writer = Writer { file, bytes, exchanges: 0, state: state.clone(), vault, say };
+        let (to, from) = channel();
+        let writer = spawn("passepartout-cassette", STACK, move || writer.run(&from))?;
+        Ok(Tape { to, state, writer })
+    }
+
+    /// Ends the cassette; returns what is on it, if one was recorded. It waits until all of it is written.
     pub fn end(&self) -> Option<Taped> {
-        self.tape.lock().take().map(|tape| tape.taped)
+        let Tape { to, state, writer } = self.tape.lock().take()?;
+        drop(to);
+        if writer.join().is_err() {
+            (self.say)(LogLevel::Error, "what writes the cassette broke; the log says where");
+        }
+        let taped = state.taped.lock().clone();
+        Some(taped)
     }
 
     /// Returns what was recorded up to now, if something is.
     pub fn recording(&self) -> Option<Taped> {
-        self.tape.lock().as_ref().map(|tape| tape.taped.clone())
+        self.tape.lock().as_ref().map(|tape| tape.state.taped.lock().clone())
     }
 
     /// Tells whether the exchange of a prompt is to be recorded. Of one that may not be, it is said.
     pub(super) fn wants(&self, privacy: Privacy) -> bool {
-        let mut tape = self.tape.lock();
-        let Some(tape) = &mut *tape else { return false };
+        let Some(state) = self.tape.lock().as_ref().map(|tape| tape.state.clone()) else { return false };
         if !privacy.is_kept() {
             return true;
         }
-        tape.taped.private += 1;
+        state.taped.lock().private += 1;
         (self.say)(LogLevel::Warning, "an exchange was not recorded: the conversation may not leave this machine");
         false
     }
 
-    /// Writes an exchange down, with its secrets masked. Where that fails, the file ends with its last whole line.
-    pub(super) fn put(&self, exchange: Exchange) {
-        let line = match exchange.request.len().max(exchange.chunks.iter().map(Vec::len).sum()) > MOST_BODY {
-            true => Err(format!("it has more than {} MB", MOST_BODY >> 20)),
-            false => Ok(self.masked(exchange).line()),
+    /// Has an exchange written down, with its secrets masked; returns what waits until that is done. Where it fails, the
+    /// file ends with its last whole line. Nobody need wait.
+    pub(super) fn put(&self, exchange: Exchange) -> impl Future<Output = ()> + Send + use<> {
+        let (done, written) = oneshot::channel();
+        let tape = self.tape.lock().as_ref().map(|tape| (tape.to.clone(), tape.state.clone()));
+        if let Some((to, state)) = tape
+            && let Err(why) = state.take(&to, exchange, done)
+        {
+            state.lose(&self.say, &why);
+        }
+        async move {
+            // What is not written any more is nothing to wait for.
+            let _ = written.await;
+        }
+    }
+}
+
+impl State {
+    /// Hands an exchange to the thread that writes, unless there is more of it than a cassette may have.
+    fn take(&self, to: &Sender<Waiting>, exchange: Exchange, done: oneshot::Sender<()>) -> Result<(), String> {
+        let answer = exchange.chunks.iter().map(Vec::len).sum();
+        if exchange.request.len().max(answer) > MOST_BODY {
+            return Err(format!("it has more than {} MB", MOST_BODY >> 20));
+        }
+        let size = exchange.request.len() + answer;
+        if self.waiting.fetch_add(size, Ordering::AcqRel).saturating_add(size) > self.room {
+            self.waiting.fetch_sub(size, Ordering::AcqRel);
+            return Err(format!("more than {} MB wait for the disk", self.room >> 20));
+        }
+        to.send(Waiting { exchange, size, done }).map_err(|_| "what writes it has ended".to_string())
+    }
+
+    fn lose(&self, say: &Say, why: &str) {
+        let path = {
+            let mut taped = self.taped.lock();
+            taped.lost += 1;
+            taped.path.clone()
         };
-        let mut tape = self.tape.lock();
-        let Some(tape) = &mut *tape else { return };
-        let written = line.and_then(|line| tape.write(&line));
-        match written {
-            Ok(()) => tape.taped.exchanges += 1,
-            Err(why) => {
-                tape.taped.lost += 1;
-                let path = tape.taped.path.display();
-                (self.say)(LogLevel::Error, &format!("an exchange could not be recorded in {path}: {why}"));
+        say(LogLevel::Error, &format!("an exchange could not be recorded in {}: {why}", path.display()));
+    }
+}
+
+impl Writer {
+    /// Writes what comes, until nobody has anything any more.
+    fn run(mut self, from: &Receiver<Waiting>) {
+        for Waiting { exchange, size, done } in from {
+            let line = self.masked(exchange).line();
+            match self.write(&line) {
+                Ok(()) => self.state.taped.lock().exchanges += 1,
+                Err(why) => self.state.lose(&self.say, &why),
             }
+            self.state.waiting.fetch_sub(size, Ordering::AcqRel);
+            // Who was stopped does not wait.
+            let _ = done.send(());
         }
     }
 
@@ -148,11 +249,9 @@ impl Deck {
         let chunks = if found > 0 { vec![masked.into_bytes()] } else { exchange.chunks };
         Exchange { request, chunks, redacted: in_request + found, ..exchange }
     }
-}
 
-impl Tape {
     fn write(&mut self, line: &str) -> Result<(), String> {
-        if self.bytes + line.len() > MOST_BYTES || self.taped.exchanges == MOST_EXCHANGES {
+        if self.bytes + line.len() > MOST_BYTES || self.exchanges == MOST_EXCHANGES {
             let most = format!("{} MB or {MOST_EXCHANGES} exchanges", MOST_BYTES >> 20);
             return Err(format!("a cassette has at most {most}; begin another one"));
         }
@@ -168,6 +267,7 @@ impl Tape {
             return Err(format!("{why}{torn}"));
         }
         self.bytes += line.len();
+        self.exchanges += 1;
         Ok(())
     }
 }
@@ -189,6 +289,7 @@ mod tests {
             headers: Vec::new(),
             chunks: vec![b"a".to_vec()],
             end: End::Whole,
+            asking: 0,
             redacted: 0,
         }
     }
@@ -205,14 +306,14 @@ mod tests {
         let path = folder.path().join("a.jsonl");
         let (deck, said) = deck();
         deck.begin(&path, jiff::Timestamp::UNIX_EPOCH).expect("it begins");
-        deck.put(exchange("one"));
-        // The next bytes go to a device that is always full.
-        if let Some(tape) = deck.tape.lock().as_mut() {
-            tape.file = OpenOptions::new().write(true).open("/dev/full").expect("a device");
-        }
-        deck.put(exchange("two"));
+        drop(deck.put(exchange("one")));
+        assert_eq!(deck.end().expect("it was recorded").exchanges, 1);
+        // A device that is always full.
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        *deck.tape.lock() = Some(deck.load(&path, full, 0, MOST_BYTES).expect("it begins"));
+        drop(deck.put(exchange("two")));
         let taped = deck.end().expect("it was recorded");
-        assert_eq!((taped.exchanges, taped.lost), (1, 1));
+        assert_eq!((taped.exchanges, taped.lost), (0, 1));
         assert!(said.lock().iter().any(|text| text.contains("No space left on device")), "{said:?}");
         let read = Cassette::read(&std::fs::read(&path).expect("a file")).expect("it is whole");
         assert_eq!(read.exchanges.iter().map(|exchange| exchange.request.as_str()).collect::<Vec<_>>(), ["one"]);
@@ -224,10 +325,39 @@ mod tests {
         let path = folder.path().join("a.jsonl");
         let (deck, said) = deck();
         deck.begin(&path, jiff::Timestamp::UNIX_EPOCH).expect("it begins");
-        deck.put(exchange(&"x".repeat(MOST_BODY + 1)));
-        deck.put(exchange("one"));
+        drop(deck.put(exchange(&"x".repeat(MOST_BODY + 1))));
+        drop(deck.put(exchange("one")));
         let taped = deck.end().expect("it was recorded");
         assert_eq!((taped.exchanges, taped.lost), (1, 1));
         assert!(said.lock().iter().any(|text| text.contains("it has more than 8 MB")), "{said:?}");
+    }
+
+    /// A disk that does not answer is a pipe here that nobody reads: whoever writes there waits for good.
+    #[tokio::test]
+    async fn a_disk_that_does_not_answer_holds_up_the_recorded_exchange_and_nobody_else() {
+        use futures_util::FutureExt;
+        use std::os::fd::OwnedFd;
+        let (deck, said) = deck();
+        let (mut reader, writer) = std::io::pipe().expect("a pipe");
+        let begun = deck.load(Path::new("a.jsonl"), File::from(OwnedFd::from(writer)), 0, 1 << 20);
+        *deck.tape.lock() = Some(begun.expect("it begins"));
+        // More than a pipe takes in.
+        let large = || exchange(&"x ".repeat(100_000));
+        let mut waits = Box::pin(deck.put(large()));
+        // Others may come, see what is recorded, and go.
+        let counted = deck.recording().expect("it is recorded");
+        assert_eq!((counted.exchanges, counted.lost), (0, 0));
+        assert!(!deck.wants(Privacy::Private) && deck.wants(Privacy::Open));
+        assert!((&mut waits).now_or_never().is_none(), "it is not written");
+        // What waits is bounded: five of them are less than a megabyte.
+        (0..9).for_each(|_| drop(deck.put(large())));
+        let counted = deck.recording().expect("it is recorded");
+        assert_eq!((counted.lost, counted.private), (5, 1));
+        assert!(said.lock().iter().any(|text| text.contains("more than 1 MB wait for the disk")), "{said:?}");
+        let reads = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+        waits.await;
+        let taped = deck.end().expect("it was recorded");
+        assert!(reads.join().is_ok_and(|read| read.is_ok()));
+        assert_eq!(taped.exchanges + taped.lost, 10);
     }
 }

@@ -38,11 +38,16 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    /// Opens one for a request.
+    /// Opens one for a request; what it is about is told apart by `asking`, as [`Exchange::asking`] says.
     ///
     /// # Errors
     /// In words, when this machine gives no listener.
-    pub(super) async fn open(config: &ProviderConfig, address: &Address, clients: &Clients) -> Result<Relay, String> {
+    pub(super) async fn open(
+        config: &ProviderConfig,
+        address: &Address,
+        clients: &Clients,
+        asking: u64,
+    ) -> Result<Relay, String> {
         let door = Door::open().await?;
         let here = ProviderConfig { url: door.url(), ..config.clone() }.address().map_err(|why| why.to_string())?;
         let client = clients.to(address, &config.name).map_err(|why| why.to_string())?;
@@ -58,6 +63,7 @@ impl Relay {
             headers: Vec::new(),
             chunks: Vec::new(),
             end: End::Never,
+            asking,
             redacted: 0,
         }));
         let (url, keys) = (address.chat(&config.model), keys(config)?);

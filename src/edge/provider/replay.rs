@@ -1,13 +1,18 @@
 //! The provider that plays a cassette: what was recorded is answered again, in its order, without a network.
 //!
 //! Each answer goes the way of a live one: the same code asks a listener of our own, which gives the recorded bytes in
-//! their pieces. What is asked does not choose the answer; the order does.
+//! their pieces. What is asked does not choose the answer; the order does. Where several were asked for one answer, as the
+//! first ones failed, they are played one behind the other until one answers, as it was.
 
-use crate::domain::cassette::{By, Cassette, End, Exchange, MOST_BYTES};
-use crate::domain::port::{Completion, Locality, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink};
+use crate::domain::cassette::{By, Cassette, End, Exchange, MOST_BYTES, Requests};
+use crate::domain::port::{
+    Completion, Locality, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed,
+};
+use crate::edge::provider::cascade::broke_off;
 use crate::edge::provider::config::{Kind, ProviderConfig};
 use crate::edge::provider::http::{Clients, Limits};
 use crate::edge::provider::relay::{answer_head, write_chunk};
+use crate::edge::provider::retry::Retries;
 use crate::edge::provider::served::Served;
 use crate::edge::provider::shown::{Door, Taken};
 use crate::edge::secret::Vault;
@@ -15,9 +20,10 @@ use crate::edge::thread::in_place;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Display, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
 /// Reads a cassette from a file.
@@ -33,60 +39,119 @@ pub fn load(path: &Path) -> Result<Cassette, String> {
     Cassette::read(&bytes).map_err(|fault| format!("{}, {fault}", path.display()))
 }
 
-/// A provider that plays a cassette.
-pub struct Replay {
-    name: String,
+/// A cassette that is being played, and how far it is. It outlives the providers that play it: whoever sets them up anew
+/// goes on with it.
+pub struct Playback {
     path: PathBuf,
-    clients: Clients,
-    vault: Arc<Vault>,
     /// Read when it is asked first, so that a start waits for no file.
-    cassette: Mutex<Option<Arc<Cassette>>>,
+    read: Mutex<Option<Arc<Played>>>,
+    /// How many askings were answered.
     next: AtomicUsize,
     /// Held while it answers: what two ask at once is answered one behind the other.
     playing: tokio::sync::Mutex<()>,
 }
 
+/// What was read, and what of it belongs together.
+struct Played {
+    cassette: Cassette,
+    askings: Vec<Vec<Requests>>,
+}
+
+impl Playback {
+    /// Begins a file; it is not read yet.
+    pub fn new(path: PathBuf) -> Playback {
+        Playback { path, read: Mutex::default(), next: AtomicUsize::new(0), playing: tokio::sync::Mutex::default() }
+    }
+
+    fn played(&self) -> Result<Arc<Played>, String> {
+        let mut known = self.read.lock();
+        if let Some(played) = &*known {
+            return Ok(played.clone());
+        }
+        let cassette = load(&self.path)?;
+        let played = Arc::new(Played { askings: cassette.askings(), cassette });
+        *known = Some(played.clone());
+        Ok(played)
+    }
+}
+
+/// A provider that plays a cassette.
+pub struct Replay {
+    name: String,
+    playback: Arc<Playback>,
+    clients: Clients,
+    vault: Arc<Vault>,
+}
+
 impl Replay {
-    /// Makes one for a file.
-    pub fn new(name: String, path: PathBuf, clients: &Clients, vault: Arc<Vault>) -> Replay {
-        let (cassette, next, playing) = (Mutex::default(), AtomicUsize::new(0), tokio::sync::Mutex::default());
-        Replay { name, path, clients: clients.clone(), vault, cassette, next, playing }
+    /// Makes one that goes on with a cassette.
+    pub fn new(name: String, playback: Arc<Playback>, clients: &Clients, vault: Arc<Vault>) -> Replay {
+        Replay { name, playback, clients: clients.clone(), vault }
+    }
+
+    fn path(&self) -> Display<'_> {
+        self.playback.path.display()
     }
 
     fn fault(&self, text: String) -> ProviderError {
         ProviderError::new(&self.name, ProviderErrorKind::Refused, text)
     }
 
-    fn cassette(&self) -> Result<Arc<Cassette>, String> {
-        let mut known = self.cassette.lock();
-        if let Some(cassette) = &*known {
-            return Ok(cassette.clone());
-        }
-        let cassette = Arc::new(load(&self.path)?);
-        *known = Some(cassette.clone());
-        Ok(cassette)
-    }
-
-    fn over(&self, cassette: &Cassette) -> String {
-        format!(
+    fn over(&self, played: &Played) -> ProviderError {
+        self.fault(format!(
             "all {} exchanges of {} were played; restart the core to play it from its beginning",
-            cassette.exchanges.len(),
-            self.path.display()
-        )
+            played.cassette.exchanges.len(),
+            self.path()
+        ))
     }
 
-    /// Answers each request with the next exchange.
-    async fn serve(&self, door: Door, cassette: &Cassette) -> String {
-        loop {
-            let taken = match door.take().await {
-                Ok(taken) => taken,
-                Err(why) => return why,
-            };
-            match cassette.exchanges.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-                Some(exchange) => play(taken, exchange).await,
-                None => return self.over(cassette),
-            }
+    /// Plays what one provider was asked for one answer, as often as it was asked.
+    async fn play(
+        &self,
+        exchanges: &[&Exchange],
+        prompt: &Prompt,
+        sink: Sink<'_>,
+    ) -> Result<Completion, ProviderError> {
+        let kind = exchanges.first().map_or("", |first| &first.kind);
+        let model = exchanges.first().map(|first| first.model.clone()).unwrap_or_default();
+        let kind = Kind::parse(kind).ok_or_else(|| {
+            self.fault(format!("{} was recorded with “{kind}”, which is no kind of provider", self.path()))
+        })?;
+        let door = Door::open().await.map_err(|why| self.fault(why))?;
+        let config = ProviderConfig {
+            name: self.name.clone(),
+            kind,
+            url: door.url(),
+            model,
+            key: None,
+            local: true,
+            effort: None,
+        };
+        // It was asked again as often as its exchanges say; nothing is waited for.
+        let tries = u32::try_from(exchanges.len()).unwrap_or(u32::MAX);
+        let again = Retries::new(tries, Duration::MAX).pausing(|_| Box::pin(std::future::ready(())));
+        let clients = self.clients.untaped().retrying(again);
+        let served = Served::new(config, &clients, Limits::default(), self.vault.clone())
+            .map_err(|why| self.fault(why.to_string()))?;
+        tokio::select! {
+            answer = served.complete(prompt, sink) => answer,
+            why = serve(door, exchanges) => Err(self.fault(why)),
         }
+    }
+}
+
+/// Answers each request with the next exchange.
+async fn serve(door: Door, exchanges: &[&Exchange]) -> String {
+    for exchange in exchanges {
+        match door.take().await {
+            Ok(taken) => play(taken, exchange).await,
+            Err(why) => return why,
+        }
+    }
+    // What was answered last is still being read meanwhile.
+    match door.take().await {
+        Ok(_) => "it asked once more than was recorded".to_string(),
+        Err(why) => why,
     }
 }
 
@@ -117,12 +182,12 @@ impl Profile for Replay {
     }
 
     fn url(&self) -> String {
-        format!("cassette {}", self.path.display())
+        format!("cassette {}", self.path())
     }
 
     fn stands_in(&self) -> Option<String> {
-        let played = format!("this was played from {}", self.path.display());
-        Some(match self.cassette.lock().as_ref().map(|cassette| cassette.head.by) {
+        let played = format!("this was played from {}", self.path());
+        Some(match self.playback.read.lock().as_ref().map(|played| played.cassette.head.by) {
             Some(By::Script) => format!("A script stood in for the model: {played}."),
             Some(By::Models) | None => format!("No model was asked: {played}."),
         })
@@ -132,26 +197,30 @@ impl Profile for Replay {
 #[async_trait]
 impl Provider for Replay {
     async fn complete(&self, prompt: &Prompt, sink: Sink<'_>) -> Result<Completion, ProviderError> {
-        let _one = self.playing.lock().await;
-        let cassette = in_place(|| self.cassette()).map_err(|why| self.fault(why))?;
-        let next = cassette.exchanges.get(self.next.load(Ordering::Relaxed));
-        let next = next.ok_or_else(|| self.fault(self.over(&cassette)))?;
-        let kind = Kind::parse(&next.kind).ok_or_else(|| {
-            self.fault(format!(
-                "{} was recorded with “{}”, which is no kind of provider",
-                self.path.display(),
-                next.kind
-            ))
-        })?;
-        let door = Door::open().await.map_err(|why| self.fault(why))?;
-        let (name, model) = (self.name.clone(), next.model.clone());
-        let config = ProviderConfig { name, kind, url: door.url(), model, key: None, local: true, effort: None };
-        let served = Served::new(config, &self.clients.untaped(), Limits::default(), self.vault.clone())
-            .map_err(|why| self.fault(why.to_string()))?;
-        tokio::select! {
-            answer = served.complete(prompt, sink) => answer,
-            why = self.serve(door, &cassette) => Err(self.fault(why)),
+        let _one = self.playback.playing.lock().await;
+        let played = in_place(|| self.playback.played()).map_err(|why| self.fault(why))?;
+        let next = self.playback.next.load(Ordering::Relaxed);
+        let asking = played.askings.get(next).ok_or_else(|| self.over(&played))?;
+        // Whatever becomes of it: the next question has the next answer.
+        self.playback.next.store(next.saturating_add(1), Ordering::Relaxed);
+        let mut failed = self.over(&played);
+        for (n, requests) in asking.iter().enumerate() {
+            let exchanges: Vec<&Exchange> =
+                requests.iter().filter_map(|at| played.cassette.exchanges.get(*at)).collect();
+            let mut streamed = false;
+            let mut told = |piece: Streamed<'_>| {
+                streamed |= !piece.text().is_empty();
+                sink(piece);
+            };
+            match self.play(&exchanges, prompt, &mut told).await {
+                Ok(completion) => return Ok(completion),
+                Err(error) => failed = error,
+            }
+            // As the cascade says it where the next one is another provider.
+            let who = exchanges.first().filter(|_| streamed && asking.len() > n + 1);
+            who.into_iter().for_each(|of| sink(Streamed::Text(&broke_off(&of.provider, true))));
         }
+        Err(failed)
     }
 }
 
@@ -177,6 +246,7 @@ mod tests {
                 headers: vec![("content-type".into(), "text/event-stream".into())],
                 chunks,
                 end,
+                asking: 0,
                 redacted: 0,
             };
             let door = Door::open().await.expect("a listener");

@@ -14,7 +14,6 @@ use crate::edge::provider::request::{caches_on_wish, request};
 use crate::edge::provider::retry::Retries;
 use crate::edge::provider::watch::Watch;
 use crate::edge::secret::Vault;
-use crate::edge::thread::in_place;
 use async_trait::async_trait;
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ReasoningEffort};
@@ -145,13 +144,13 @@ impl Served {
             let text = format!("its exchange cannot be recorded: {why}; stop recording, and ask again");
             Failed::from(ProviderError::new(&self.config.name, ProviderErrorKind::Refused, text))
         };
-        let relay = Relay::open(&self.config, &self.address, &self.clients).await.map_err(refused)?;
+        let relay = Relay::open(&self.config, &self.address, &self.clients, prompt.asking).await.map_err(refused)?;
         let client = client(&self.clients, &relay.here, &self.config.name).map_err(|why| refused(why.to_string()))?;
         let mut taping = Taping { deck, relay: Some(relay) };
         let result = self.ask_by(&client, taping.relay.as_ref(), prompt, sink).await;
         if let Some(relay) = taping.relay.take() {
             let exchange = relay.taped(result.is_ok()).await;
-            in_place(|| deck.put(exchange));
+            deck.put(exchange).await;
         }
         result
     }
@@ -192,7 +191,7 @@ struct Taping<'a> {
 impl Drop for Taping<'_> {
     fn drop(&mut self) {
         if let Some(exchange) = self.relay.take().and_then(Relay::stopped) {
-            self.deck.put(exchange);
+            drop(self.deck.put(exchange));
         }
     }
 }

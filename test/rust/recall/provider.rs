@@ -41,6 +41,7 @@ fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {
         nodes: Default::default(),
         typed: typed.to_string(),
         now: now(),
+        asking: 0,
     }
 }
 
