@@ -4,7 +4,7 @@
 //! is taken back. Only a human's own channel sets it. It confirms nobody: who may be sent what is judged as before.
 
 use crate::domain::inert::exact;
-use crate::domain::port::{Locality, LogLevel};
+use crate::domain::port::{Locality, LogLevel, Provider};
 use crate::domain::route::Slot;
 use crate::domain::signal::Origin;
 use crate::edge::clock::local;
@@ -112,6 +112,11 @@ impl Chosen {
     }
 }
 
+/// Returns the name of the provider of an entry.
+fn named(entry: &str) -> &str {
+    entry.split_once('/').map_or(entry, |(name, _)| name)
+}
+
 /// Returns how a provider stands in an order, with the model that was chosen for it.
 fn entry(name: &str, model: Option<&String>) -> String {
     model.map_or_else(|| name.to_string(), |model| format!("{name}/{model}"))
@@ -129,7 +134,11 @@ impl Engine {
         }
         let (chosen, keep) = match choice {
             Choice::Usual => (None, true),
-            Choice::These { names, keep } => (Some(self.usable(&names)?), keep),
+            Choice::These { names, keep } => {
+                // Whoever stands there already may stay, though it cannot be asked now: its key may come back.
+                let standing = self.cascade.read().cascades().usual.clone();
+                (Some(self.usable(&names, &standing)?.0), keep)
+            }
         };
         if keep {
             let body = match &chosen {
@@ -146,7 +155,14 @@ impl Engine {
         self.take_chosen(chosen);
         self.set_up_cascade();
         (self.notify)(Notice::Status);
-        let words = format!("Providers are asked in this order: {} ({until}).", self.order().join(", "));
+        let (order, left) = (self.order(), self.cascade.read().left().to_vec());
+        let is_left = |entry: &&String| left.iter().any(|error| error.provider == named(entry));
+        let (out, asked): (Vec<&String>, Vec<&String>) = order.iter().partition(is_left);
+        let asked: Vec<&str> = asked.into_iter().map(String::as_str).collect();
+        let mut words = format!("Providers are asked in this order: {} ({until}).", asked.join(", "));
+        for error in left.iter().filter(|error| out.iter().any(|entry| named(entry) == error.provider)) {
+            words.push_str(&format!(" Left out for now is {}: {}.", exact(&error.provider), exact(&error.text)));
+        }
         self.say(LogLevel::Info, &words);
         Ok(words)
     }
@@ -159,12 +175,11 @@ impl Engine {
         };
     }
 
-    /// Returns the order of the usual cascade as it could be set again: who is left out is not in it, and behind a slash
-    /// stands the model that was chosen for a provider.
+    /// Returns the order of the usual cascade as it could be set again: also who is left out for now has its place, and
+    /// behind a slash stands the model that was chosen for a provider.
     pub fn order(&self) -> Vec<String> {
         let (cascade, settings) = (self.cascade.read(), self.providers.read());
-        let known = |name: &&String| cascade.providers().any(|provider| provider.name() == name.as_str());
-        let names = cascade.cascades().usual.iter().filter(known);
+        let names = cascade.cascades().usual.iter();
         names.map(|name| entry(name, settings.models.get(name))).collect()
     }
 
@@ -183,25 +198,36 @@ impl Engine {
     /// # Errors
     /// When somebody in it cannot be asked.
     pub(super) fn cascade_of(self: &Arc<Self>, entries: &[String]) -> Result<Cascade, String> {
-        let Chosen { names, models } = self.usable(entries)?;
-        let (providers, left) = self.built(self.places_with(&names, &models));
-        Ok(Cascade::new(providers, left).sharing(self.standing.clone()))
+        let (_, providers) = self.usable(entries, &[])?;
+        Ok(Cascade::new(providers, Vec::new()).sharing(self.standing.clone()))
     }
 
-    /// Reads an order, in which nobody stands twice and everybody can be asked.
-    fn usable(&self, entries: &[String]) -> Result<Chosen, String> {
+    /// Reads an order, in which nobody stands twice, and builds its providers; `standing` are those who may be in it though
+    /// they cannot be asked now.
+    fn usable(
+        self: &Arc<Self>,
+        entries: &[String],
+        standing: &[String],
+    ) -> Result<(Chosen, Vec<Arc<dyn Provider>>), String> {
         let chosen = Chosen::read(entries)?;
         if chosen.names.is_empty() || chosen.names.len() > MOST {
             return Err(format!("name from one to {MOST} providers, such as “ollama recall”"));
         }
-        let left = self.places_of(&chosen.names).into_iter().find_map(|place| match place {
-            Place::Left { name, why } => Some(format!("{}: {why}", exact(&name))),
-            Place::Recall | Place::Replay { .. } if chosen.models.contains_key(place.name()) => {
-                Some(format!("{}: it has no model to be chosen", exact(place.name())))
-            }
-            Place::Recall | Place::Replay { .. } | Place::Asked(_) => None,
+        let places = self.places_with(&chosen.names, &chosen.models);
+        let modelless = places.iter().find(|place| match place {
+            Place::Recall | Place::Replay { .. } => chosen.models.contains_key(place.name()),
+            Place::Asked(_) | Place::Left { .. } => false,
         });
-        left.map_or(Ok(chosen), Err)
+        if let Some(place) = modelless {
+            return Err(format!("{}: it has no model to be chosen", exact(place.name())));
+        }
+        let (providers, left) = self.built(places);
+        let new = left.iter().find(|error| !standing.contains(&error.provider));
+        match new {
+            Some(error) => Err(format!("{}: {}", exact(&error.provider), error.text)),
+            None if providers.is_empty() => Err("none of them can be asked now".to_string()),
+            None => Ok((chosen, providers)),
+        }
     }
 
     /// Loads the order that the store kept.

@@ -6,6 +6,7 @@ use passepartout::domain::money::Micros;
 use passepartout::domain::money::prices::Price;
 use passepartout::domain::signal::{Origin, Rights};
 use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::boot::Boot;
 use passepartout::edge::engine::cascade::Choice;
 use passepartout::edge::engine::models::{Listing, Wish};
 
@@ -278,4 +279,39 @@ fn the_command_line_lists_who_was_contacted_and_whom_it_is_not_told_to_contact()
     assert!(ran.status == 1 && ran.err.contains("may not have a new provider contacted"), "{}", ran.err);
     let ran = crate::cli::run(&home, &["models", "mars"]);
     assert!(ran.status == 1 && ran.err.contains("mars: it is not known"), "{}", ran.err);
+}
+
+/// Its key may only be missing now: whoever changes the order of the others must not drop it for good.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_left_out_for_now_keeps_its_place_and_nobody_new_comes_in_who_cannot_be_asked() {
+    let home = Home::new(&[("notes.org", "* Boiler\n")]);
+    let near = FakeServer::start([]);
+    let start = async |keys: &[(&str, &str)]| {
+        let mut config = home.config();
+        provide(&mut config, &[("near", &near, true)], &["openai", "near", "recall"]);
+        let keys = keys.iter().map(|(name, key)| (name.to_string(), Secret::new(key.to_string())));
+        let boot = Boot { vault: Vault::gather(keys, [], []), ..home.boot(config) };
+        passepartout::edge::engine::boot::start(boot).await.expect("it starts")
+    };
+    let choose = async |engine: &Arc<Engine>, words: &str| {
+        engine.set_cascade(&origin(), Choice::parse(words).expect("a choice")).await
+    };
+    // A key with the end of a line in it cannot stand in a header.
+    let first = start(&[("groq", "half a\nkey")]).await;
+    assert_eq!(first.order(), ["openai", "near", "recall"]);
+    for (words, who) in
+        [("groq near", "groq: "), ("near deepseek", "deepseek: "), ("openai", "none of them can be asked")]
+    {
+        let why = choose(&first, words).await.expect_err(words);
+        assert!(why.contains(who), "{words}: {why}");
+    }
+    assert_eq!(first.order(), ["openai", "near", "recall"], "nothing has changed");
+    let said = choose(&first, "keep near openai recall").await.expect("it stood there");
+    assert!(said.contains("in this order: near, recall (kept until"), "{said}");
+    assert!(said.contains(" Left out for now is openai: "), "{said}");
+    assert_eq!(first.order(), ["near", "openai", "recall"]);
+    first.close().await;
+    let second = start(&[("openai", "key-of-openai-0123456789")]).await;
+    assert_eq!(second.provider_names(), (["near", "openai", "recall"].map(str::to_string).to_vec(), vec![]));
+    second.close().await;
 }
