@@ -202,6 +202,36 @@ async fn what_waits_for_approval_is_judged_by_the_preset_that_was_chosen_meanwhi
     engine.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_under_a_preset_is_told_its_room() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set(&home, "presets.org", "* small\n:PROPERTIES:\n:TOOLS: memory-read\n:TOKENS: 6000\n:END:\n");
+    let near = FakeServer::start([says("Blue."), says("Blue.")]);
+    let engine = home.served(&near, &["fake"], true).await;
+    let told = |request: usize| {
+        let sent = near.requests()[request].json();
+        let text = sent["messages"][0]["content"].as_str().unwrap_or_default().to_string();
+        let line = text.lines().find(|line| line.contains("A prompt holds at most")).map(str::to_string);
+        let line = line.expect("it is told");
+        let numbers = line.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse::<usize>().ok());
+        numbers.collect::<Vec<_>>()
+    };
+    home.ask(&engine, "blue?").await;
+    home.ask(&engine, "/preset small").await;
+    // What is explained has the same room.
+    let explained = engine.explained_for(&origin(), Some("blue?"), None).await;
+    home.ask(&engine, "blue?").await;
+    let ([whole, memory], [small, part]) = (two(told(0)), two(told(1)));
+    assert_eq!((whole, small), (16_384, 6_000));
+    assert!(part <= 3_000 && part < memory, "never more than half: {part}, {memory}");
+    assert_eq!(explained.budget, part);
+    engine.close().await;
+}
+
+fn two(numbers: Vec<usize>) -> [usize; 2] {
+    numbers.try_into().expect("two numbers")
+}
+
 #[test]
 fn the_command_line_asks_with_a_preset() {
     let home = Home::new(&[("home.org", NOTES)]);

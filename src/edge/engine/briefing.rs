@@ -33,6 +33,8 @@ pub struct Told {
     pub standing: Vec<Standing>,
     /// The root of the turn's project.
     pub project: String,
+    /// The most tokens of a prompt, as its provider counts them.
+    pub most: usize,
 }
 
 /// The briefings of one turn, from one snapshot of memory.
@@ -71,7 +73,7 @@ impl<'a> Briefings<'a> {
         let mut made = self.made.lock();
         let make = || Briefing {
             identity: self.identity.clone(),
-            facts: self.engine.facts(&self.told.project),
+            facts: self.engine.facts(&self.told),
             standing: self.told.standing.clone(),
             skill: self.told.skill.clone(),
             ..self.briefing(may_see, lean)
@@ -114,7 +116,7 @@ impl<'a> Briefings<'a> {
     }
 
     fn briefing(&self, may_see: Privacy, lean: Lean) -> Briefing {
-        let (briefing, left_out) = self.engine.briefing(&self.told.typed, self.now, may_see, lean);
+        let (briefing, left_out) = self.engine.briefing(&self.told, self.now, may_see, lean);
         if may_see < Privacy::Private {
             *self.left_out.lock() = Some(left_out);
         }
@@ -123,9 +125,17 @@ impl<'a> Briefings<'a> {
 }
 
 impl Engine {
-    /// Tokens of memory in a prompt, as we count them: never more than half of the whole.
-    pub(super) fn memory_budget(&self) -> usize {
-        let most = self.focus_budget().unwrap_or(self.config.memory_tokens).min(self.config.context_tokens / 2);
+    /// Returns the most tokens of a prompt, as its provider counts them: what the settings say, or less where what rules
+    /// the heading or the preset says less.
+    pub(super) fn prompt_budget(&self, mandate: Option<u64>, preset: Option<&Preset>) -> usize {
+        let budgets = [mandate, preset.and_then(|preset| preset.tokens)].into_iter().flatten();
+        let budget = budgets.min().and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(usize::MAX);
+        self.config.context_tokens.min(budget)
+    }
+
+    /// Tokens of memory in a prompt of at most so many, as we count them: never more than half of the whole.
+    pub(super) fn memory_budget(&self, prompt: usize) -> usize {
+        let most = self.focus_budget().unwrap_or(self.config.memory_tokens).min(prompt / 2);
         self.greatest_factor().ours(most)
     }
 
@@ -139,20 +149,16 @@ impl Engine {
     }
 
     /// Returns what a model is told of the settings.
-    fn facts(&self, project: &str) -> Vec<String> {
+    fn facts(&self, Told { project, most, .. }: &Told) -> Vec<String> {
         let home = self.config.home.to_string_lossy();
         let project = match project.strip_prefix(&*home).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
             Some(rest) => format!("~{rest}"),
-            None => project.to_string(),
+            None => project.clone(),
         };
         vec![
             format!("Passepartout {}.", env!("CARGO_PKG_VERSION")),
             format!("The project, in which commands run, is {}.", self.vault.mask(&project)),
-            format!(
-                "A prompt holds at most {} tokens, {} of them of memory.",
-                self.config.context_tokens,
-                self.memory_budget()
-            ),
+            format!("A prompt holds at most {most} tokens, {} of them of memory.", self.memory_budget(*most)),
         ]
     }
 
@@ -198,13 +204,13 @@ impl Engine {
 
     fn briefing(
         &self,
-        typed: &str,
+        Told { typed, most, .. }: &Told,
         now: jiff::civil::DateTime,
         may_see: Privacy,
         lean: Lean,
     ) -> (Briefing, BTreeSet<NodeId>) {
         let focus = self.focus();
-        let max_tokens = self.memory_budget();
+        let max_tokens = self.memory_budget(*most);
         let wanted = Wanted { query: Some(typed), focus: focus.as_ref(), now, may_see, max_tokens };
         let slice = match lean {
             Lean::Whole | Lean::Log | Lean::Mandates | Lean::Outline => self.slice(wanted),

@@ -148,7 +148,6 @@ impl Engine {
         let (engine, focus, max_tokens) = (self.clone(), about.focus.cloned(), about.max_tokens);
         aside(move || {
             let focus = focus.or_else(|| engine.focus());
-            let max_tokens = max_tokens.unwrap_or_else(|| engine.memory_budget());
             let wanted = (query, focus, max_tokens);
             engine.explained_to(wanted, may_see, sees, preset.as_ref())
         })
@@ -159,17 +158,20 @@ impl Engine {
     pub fn explained_context(&self, origin: &Origin, query: Option<&str>, may_see: Privacy) -> Explained {
         let last = || self.last_asked(origin).map(|(_, text)| text);
         let query = query.map(str::to_string).or_else(last).unwrap_or_default();
-        self.explained_to((query, self.focus(), self.memory_budget()), may_see, origin.rights.see_private, None)
+        self.explained_to((query, self.focus(), None), may_see, origin.rights.see_private, None)
     }
 
     fn explained_to(
         &self,
-        (query, focus, max_tokens): (String, Option<NodeId>, usize),
+        (query, focus, max_tokens): (String, Option<NodeId>, Option<usize>),
         may_see: Privacy,
         sees_private: bool,
         preset: Option<&Preset>,
     ) -> Explained {
         let now = self.clock.wall();
+        let mandate = self.mandate_at(focus.as_ref().map(NodeId::as_str));
+        let most = self.prompt_budget(mandate.budget, preset);
+        let max_tokens = max_tokens.unwrap_or_else(|| self.memory_budget(most));
         let wanted = Wanted { query: Some(&query), focus: focus.as_ref(), now, may_see, max_tokens };
         // Its reasons tell minutes, and what was left out: it is made anew.
         let slice = self.assembled(wanted, true);
@@ -192,7 +194,7 @@ impl Engine {
             nodes.push(Considered { id, rendered: None, reason, tokens: 0, outline: false });
         }
         let project = self.config.project.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-        let (briefing, offered) = self.briefing_now(&query, may_see, &project, preset);
+        let (briefing, offered) = self.briefing_now(&query, may_see, (&project, most), preset);
         let sections = sections(&briefing, &offered, now, self.tokens.as_ref());
         let unnamed = slice.parts().iter().map(|part| part.unnamed).sum();
         Explained { query, focus, may_see, nodes, unnamed, sees_private, sections, budget: max_tokens }
@@ -241,7 +243,7 @@ impl Engine {
         &self,
         query: &str,
         may_see: Privacy,
-        project: &str,
+        (project, most): (&str, usize),
         preset: Option<&Preset>,
     ) -> (Briefing, Vec<&'static Tool>) {
         let focus = self.focus().and_then(|id| self.view().get(&id));
@@ -259,6 +261,7 @@ impl Engine {
             skill: skill.and_then(|skill| skill.prompt.clone()),
             standing: self.standing_texts(&facts, preset),
             project: project.to_string(),
+            most,
         };
         let mut offered = offered(&self.toolbox(), skill);
         offered.retain(|tool| preset.is_none_or(|preset| preset.may_use(tool)));

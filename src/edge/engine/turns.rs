@@ -145,7 +145,7 @@ impl Engine {
         };
         self.mark_private(&ask.origin.session, privacy);
         self.recall_shared(&ask.origin.session).await;
-        self.preset_of(&ask.origin.session).await?;
+        let preset = self.preset_of(&ask.origin.session).await?;
         let signal = Signal {
             origin: ask.origin.clone(),
             depth: Depth::outermost(),
@@ -160,7 +160,8 @@ impl Engine {
             (false, true) => Outside::of_sources(Led::unknown().sources),
             (false, false) => self.outside_of(&ask.origin.session).await,
         };
-        let Collapsed { messages, past, whole } = self.fitting(ask.history, &ask.text);
+        let most = self.prompt_budget(None, preset.as_ref());
+        let Collapsed { messages, past, whole } = self.fitting(ask.history, &ask.text, most);
         // While the answer is made, one that is whole may be named after all.
         let earlier = past.named.iter().cloned().chain(whole).collect();
         let (engine, origin, folder) = (self.clone(), ask.origin.clone(), ask.folder.clone());
@@ -232,9 +233,7 @@ impl Engine {
         let preset = self.preset_or_shut(&session).await;
         let preset = under.as_ref().map_or(preset.clone(), |under| under.narrowed(preset));
         let preset = preset.as_ref();
-        let budgets = [mandate.budget, preset.and_then(|preset| preset.tokens)].into_iter().flatten();
-        let budget = budgets.min().and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(usize::MAX);
-        let most = self.config.context_tokens.min(budget);
+        let most = self.prompt_budget(mandate.budget, preset);
         let max_tokens = self.greatest_factor().ours(most);
         let together = together.or_else(|| under.as_ref().and_then(Under::together));
         let skill = match under {
@@ -265,6 +264,7 @@ impl Engine {
             skill: skill.and_then(|skill| skill.prompt.clone()),
             standing: self.standing_texts(&facts, preset),
             project: scope.project.clone(),
+            most,
         };
         let briefings = Briefings::new(self, told, now);
         let (models, names_private) = (mandate.models, scope.may_see == Privacy::Private);
@@ -392,12 +392,12 @@ impl Engine {
         finished
     }
 
-    /// Returns a conversation as it stands in a prompt, with room left for memory and tools: its newest turns whole, the
-    /// others by their titles.
-    fn fitting(&self, history: Vec<Said>, asked: &str) -> Collapsed {
+    /// Returns a conversation as it stands in a prompt of at most so many tokens, with room left for memory and tools: its
+    /// newest turns whole, the others by their titles.
+    fn fitting(&self, history: Vec<Said>, asked: &str, most: usize) -> Collapsed {
         let factor = self.greatest_factor();
-        let reserved = self.memory_budget() + OVERHEAD + self.tokens.count(asked);
-        let room = factor.ours(self.config.context_tokens).saturating_sub(reserved);
+        let reserved = self.memory_budget(most) + OVERHEAD + self.tokens.count(asked);
+        let room = factor.ours(most).saturating_sub(reserved);
         collapse(history, room, self.tokens.as_ref())
     }
 
