@@ -227,10 +227,14 @@ impl Engine {
                 continue;
             };
             match embedder.embed(&batch).await {
-                Ok(vectors) => match self.keep_vectors(embedder, &sent, vectors).await {
-                    Step::Kept => self.count_embedded(embedder, &part, &sent),
-                    other => return other,
-                },
+                Ok(vectors) => {
+                    // It went there, whatever becomes of what came back.
+                    self.count_embedded(embedder, &part, &sent);
+                    match self.keep_vectors(embedder, &sent, vectors).await {
+                        Step::Kept => {}
+                        other => return other,
+                    }
+                }
                 Err(error) if error.kind == EmbedErrorKind::Texts && refused < MOST_REFUSED => {
                     if part.len() > 1 {
                         let rest = part.split_off(part.len() / 2);
@@ -238,6 +242,7 @@ impl Engine {
                         continue;
                     }
                     refused += 1;
+                    self.count_embedded(embedder, &part, &sent);
                     self.embedding.state.lock().refused.extend(sent.iter().map(Passage::key));
                     self.say(LogLevel::Info, &format!("a note has no vector: {}", error.text));
                 }
@@ -250,8 +255,8 @@ impl Engine {
     /// Counts what of some passages was sent elsewhere though it is marked.
     fn count_embedded(&self, embedder: &dyn Embedder, part: &[(NodeRef, Passage)], sent: &[Passage]) {
         if embedder.locality() == Locality::Remote {
-            let went: HashSet<PassageKey> = sent.iter().map(Passage::key).collect();
-            self.count_sent(part.iter().filter(|(_, passage)| went.contains(&passage.key())).map(|(node, _)| node));
+            // By its label, too: what may not go has the same key where it says the same.
+            self.count_sent(part.iter().filter(|(_, passage)| sent.contains(passage)).map(|(node, _)| node));
         }
     }
 

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use passepartout::domain::embed::hashing::hashed;
 use passepartout::domain::embed::{Batch, Vector};
 use passepartout::domain::id::{NodeId, SessionId};
-use passepartout::domain::label::Privacy;
+use passepartout::domain::label::{Privacy, PrivacyTag};
 use passepartout::domain::port::{EmbedError, EmbedErrorKind, Embedder, Locality, Nearness};
 use passepartout::domain::signal::{Origin, Role, Said};
 use passepartout::domain::turn::Ending;
@@ -213,6 +213,25 @@ async fn private_notes_are_embedded_here_alone() {
         let _ = engine.ask(ask_from(Origin { session, ..origin() }, question), engine.new_turn(), &mut |_| {}).await;
     }
     assert_eq!(scripted.sent(), ["which boats come?"]);
+}
+
+/// What went elsewhere is counted by its marks, whatever came back, and what stayed is not, though it says the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_elsewhere_though_it_is_marked_is_counted() {
+    let same = "The harbour has a lighthouse.";
+    let notes = format!("* Port\n{same}\n* Boat :warned:\nIt is BADLY green.\n* Crew :warned:\nThey are five.\n");
+    let kept = format!("* Port :private:\n{same}\n");
+    let home = Home::new(&[("a.org", &notes), ("b.org", &kept)]);
+    let scripted = Arc::new(Scripted { bad: Some("BADLY"), ..Scripted::named("scripted m", Locality::Remote) });
+    let engine = home
+        .engine_with(|config| config.private_tags.push(PrivacyTag { tag: "warned".to_string(), tier: Privacy::Warn }))
+        .await;
+    engine.embed_with(scripted.clone());
+    home.read(&engine).await;
+    engine.confirm_provider("scripted", &scripted.url()).await.expect("it is stored");
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    assert!(!scripted.sent().concat().contains("BADLY"), "it was refused");
+    assert_eq!(engine.sent_marked(), [("warned".to_string(), 2)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
