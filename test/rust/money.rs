@@ -374,6 +374,45 @@ async fn calls_at_once_do_not_go_beyond_a_cap_together() {
     assert!(costs.all.cost <= Micros(110_000), "{}", costs.all.cost);
 }
 
+/// A disk that takes no call until it has room again: then another provider was confirmed.
+async fn without_room(home: &Home, server: &FakeServer, caps: &[(&str, &str)]) -> Arc<Engine> {
+    capped(home, server, caps).await.close().await;
+    let database = rusqlite::Connection::open(home.store().join("memory.sqlite")).expect("the database opens");
+    let full = "CREATE TRIGGER no_room BEFORE INSERT ON records WHEN NEW.kind = 'call' AND 2 > \
+                (SELECT count(*) FROM records WHERE kind = 'confirmation') \
+                BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END";
+    database.execute_batch(full).expect("it is made");
+    drop(database);
+    under(home, server, caps).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_full_disk_does_not_take_is_written_later_once_and_under_a_cap_nothing_is_asked_meanwhile() {
+    for (cap, refused) in [(Some(("DAY_BUDGET_USD", "5")), true), (None, false)] {
+        let home = Home::new(&[("home.org", NOTES)]);
+        set_prices(&home, PRICES);
+        let server = FakeServer::start((0..5).map(|_| says("Blue.")));
+        let engine = without_room(&home, &server, cap.as_slice()).await;
+        // It was sent before anybody knew.
+        assert_eq!(home.ask(&engine, "and now?").await.0.report.ending, Ending::Answered);
+        let said = |words: &str| engine.log_lines(usize::MAX).iter().any(|line| line.text.contains(words));
+        assert!(said("the ledger could not be written, 1 calls wait to be: ") && said("disk is full"));
+        let notes = shown(&engine, Grouping::Day, true).await.0.notes.join("\n");
+        assert!(notes.contains("1 calls could not be written down yet, and are in no sum"), "{notes}");
+        let report = home.ask(&engine, "and then?").await.0.report;
+        let notice = report.notice.unwrap_or_default();
+        assert_eq!((report.ending == Ending::Failed, server.requests().len()), (refused, 3 - usize::from(refused)));
+        assert_eq!(notice.contains("what was spent is not known: the ledger cannot be written"), refused, "{notice}");
+        // The disk has room again.
+        engine.confirm_provider("other", "http://other.example/").await.expect("it is stored");
+        assert_eq!(home.ask(&engine, "and at last?").await.0.report.ending, Ending::Answered);
+        let found = calls(&engine).await;
+        assert_eq!((found.len(), server.requests().len()), (4 - usize::from(refused), 4 - usize::from(refused)));
+        assert!(found.iter().all(|call| call.cost == Cost::Known(ANSWER)), "{found:?}");
+        engine.close().await;
+    }
+}
+
 /// Returns what people are shown, by a grouping, with its rows as label and words.
 async fn shown(engine: &Engine, by: Grouping, names_private: bool) -> (Overview, Vec<(String, String)>) {
     let overview = engine.overview(by, None, Some("chat"), names_private).await.expect("the ledger is read");

@@ -2,7 +2,9 @@
 
 use crate::domain::money::{Call, Cost, Micros};
 use crate::domain::port::Usage;
+use jiff::civil::Date;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// By what calls are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,7 +43,7 @@ impl Grouping {
     }
 
     /// Returns under what a call stands; empty when it has no heading or no skill. `day` is that of the call.
-    pub fn key(self, call: &Call, day: jiff::civil::Date) -> String {
+    pub fn key(self, call: &Call, day: Date) -> String {
         match self {
             Grouping::Day => day.to_string(),
             Grouping::Heading => call.heading.clone().unwrap_or_default(),
@@ -105,23 +107,52 @@ impl Sum {
     }
 }
 
-/// Sums up calls by a grouping, each with its day.
-pub fn totals<'a>(
-    calls: impl IntoIterator<Item = (&'a Call, jiff::civil::Date)>,
-    by: Grouping,
-) -> BTreeMap<String, Sum> {
-    let mut found: BTreeMap<String, Sum> = BTreeMap::new();
-    for (call, day) in calls {
-        found.entry(by.key(call, day)).or_default().take(call);
+/// What calls come to, by day and by whatever else they are put together by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sums(BTreeMap<(Date, &'static str, String), Sum>);
+
+impl Sums {
+    /// Takes in a call of a day.
+    pub fn take(&mut self, call: &Call, day: Date) {
+        for by in Grouping::ALL {
+            self.0.entry((day, by.name(), by.key(call, day))).or_default().take(call);
+        }
     }
-    found
+
+    /// Takes in the sums of other calls.
+    pub fn join(&mut self, others: Sums) {
+        for (key, sum) in others.0 {
+            self.0.entry(key).or_default().join(&sum);
+        }
+    }
+
+    /// Returns the groups of a grouping, over some days.
+    pub fn groups(&self, by: Grouping, days: RangeInclusive<Date>) -> BTreeMap<String, Sum> {
+        let mut groups: BTreeMap<String, Sum> = BTreeMap::new();
+        let from = self.0.range((*days.start(), "", String::new())..);
+        let within = from.take_while(|((day, ..), _)| day <= days.end());
+        for ((_, _, key), sum) in within.filter(|((_, grouping, _), _)| *grouping == by.name()) {
+            groups.entry(key.clone()).or_default().join(sum);
+        }
+        groups
+    }
+
+    /// Returns how many sums there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Tells whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::work::Work;
-    use jiff::civil::{Date, date};
+    use jiff::civil::date;
     use proptest::prelude::*;
 
     fn calls() -> impl Strategy<Value = Vec<(Call, Date)>> {
@@ -155,13 +186,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn totals_by_any_grouping_agree(calls in calls()) {
+        fn totals_by_any_grouping_agree(calls in calls(), cut in 0..40_usize, from in 1..5_i8, to in 1..5_i8) {
+            let days = date(2026, 1, from)..=date(2026, 1, to);
+            let within: Vec<&(Call, Date)> = calls.iter().filter(|(_, day)| days.contains(day)).collect();
             let mut all = Sum::default();
-            calls.iter().for_each(|(call, _)| all.take(call));
+            within.iter().for_each(|(call, _)| all.take(call));
+            // Sums that were taken apart are those of the whole.
+            let (mut sums, mut others) = (Sums::default(), Sums::default());
+            for (n, (call, day)) in calls.iter().enumerate() {
+                if n < cut { &mut sums } else { &mut others }.take(call, *day);
+            }
+            sums.join(others);
             for by in Grouping::ALL {
+                let groups = sums.groups(by, days.clone());
                 let mut joined = Sum::default();
-                totals(calls.iter().map(|(call, day)| (call, *day)), by).values().for_each(|sum| joined.join(sum));
+                groups.values().for_each(|sum| joined.join(sum));
                 prop_assert_eq!(joined, all, "by {}", by.name());
+                for (key, sum) in groups {
+                    let mut slow = Sum::default();
+                    within.iter().filter(|(call, day)| by.key(call, *day) == key).for_each(|(call, _)| slow.take(call));
+                    prop_assert_eq!(sum, slow, "{} {}", by.name(), key);
+                }
             }
         }
     }

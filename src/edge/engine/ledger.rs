@@ -4,6 +4,7 @@ mod caps;
 pub mod costs;
 pub mod prices;
 mod record;
+mod sums;
 
 use crate::domain::id::SessionId;
 use crate::domain::memory::store::NewRecord;
@@ -24,6 +25,8 @@ use std::sync::Arc;
 
 /// An answer is taken to have so many tokens, thoughts included, until it is known.
 pub const ANSWER: u64 = 4_096;
+/// So many calls may wait to be stored; nobody is asked any more while they do.
+const MOST_WAITING: usize = 10_000;
 /// So many records are read at once.
 const PAGE: usize = 4_096;
 
@@ -61,6 +64,8 @@ pub(in crate::edge) struct Ledger {
     unwritten: Mutex<Vec<NewRecord>>,
     /// Held while they are stored, so that each is stored once.
     writing: tokio::sync::Mutex<()>,
+    /// What all calls that are stored come to.
+    summed: tokio::sync::Mutex<sums::Summed>,
     /// What was spent, as caps see it; or why that is not known.
     accounts: Mutex<Result<Accounts, String>>,
 }
@@ -68,7 +73,7 @@ pub(in crate::edge) struct Ledger {
 impl Default for Ledger {
     fn default() -> Ledger {
         let accounts = Mutex::new(Ok(Accounts::default()));
-        Ledger { unwritten: Mutex::default(), writing: tokio::sync::Mutex::default(), accounts }
+        Ledger { unwritten: Mutex::default(), writing: Default::default(), summed: Default::default(), accounts }
     }
 }
 
@@ -197,6 +202,9 @@ impl Engine {
         behalf: &Arc<Behalf>,
     ) -> Result<Open<'a>, String> {
         let engine = self.me.upgrade().ok_or("this program ends")?;
+        if self.ledger.unwritten.lock().len() >= MOST_WAITING && self.write_ledger().await.is_err() {
+            return Err(format!("{MOST_WAITING} calls could not be written into the ledger yet; the log says why"));
+        }
         let at = self.clock.now();
         let wanted = self.wanted(provider, prompt, session, behalf)?;
         let estimate = wanted.estimate;
@@ -281,23 +289,32 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads the ledger, newest calls first, until `go_on` has enough; it is told of each call and its day. Returns how
-    /// many records could not be read.
+    /// Reads the ledger, newest calls first, down to the record behind which it is known already, or until `go_on` has
+    /// enough; it is told of each call and its day. Returns the place of the newest record, and how many records could not
+    /// be read.
     ///
     /// # Errors
     /// When the store cannot be read.
-    async fn read_ledger(&self, mut go_on: impl FnMut(Call, jiff::civil::Date) -> bool) -> Result<u64, String> {
-        let (mut before, mut unreadable) = (u64::MAX, 0);
+    async fn read_ledger(
+        &self,
+        known: u64,
+        mut go_on: impl FnMut(Call, jiff::civil::Date) -> bool,
+    ) -> Result<(u64, u64), String> {
+        let (mut before, mut newest, mut unreadable) = (u64::MAX, known, 0);
         loop {
             let records = self.archive.newest_before(kind::CALL, before, PAGE).await?;
-            let Some(last) = records.last() else { return Ok(unreadable) };
+            let Some(last) = records.last() else { return Ok((newest, unreadable)) };
             before = last.seq;
             for record in &records {
+                if record.seq <= known {
+                    return Ok((newest, unreadable));
+                }
+                newest = newest.max(record.seq);
                 match record::read(record) {
                     Some(call) => {
                         let day = local(call.at).date();
                         if !go_on(call, day) {
-                            return Ok(unreadable);
+                            return Ok((newest, unreadable));
                         }
                     }
                     None => unreadable += 1,

@@ -10,7 +10,7 @@ use crate::edge::engine::ledger::{Behalf, record};
 use crate::edge::engine::record::kind;
 
 /// So many calls of one conversation count; none has as many.
-const OF_SESSION: usize = 1_000_000;
+pub(super) const OF_SESSION: usize = 1_000_000;
 /// So often the ledger is read for one conversation, when calls end meanwhile.
 const READINGS: usize = 5;
 
@@ -41,11 +41,11 @@ impl Engine {
         // They stand in the order in which they ended, with the time at which they began: one of yesterday may stand
         // behind some of today.
         let enough = today.yesterday().unwrap_or(today);
-        let unreadable = self.read_ledger(|call, day| {
+        let read = self.read_ledger(0, |call, day| {
             accounts.recall_day(&call, day);
             day >= enough
         });
-        match unreadable.await? {
+        match read.await?.1 {
             0 => Ok(accounts),
             some => Err(format!("{some} records of the ledger cannot be read")),
         }

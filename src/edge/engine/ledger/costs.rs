@@ -5,12 +5,14 @@ use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
 use crate::domain::money::caps::{BACKGROUND, Cap, DAY, Holding, SESSION, UNPRICED};
 use crate::domain::money::totals::{Grouping, Sum};
-use crate::domain::money::{Call, Cost, Micros};
+use crate::domain::money::{Call, Micros};
 use crate::domain::preset::Preset;
 use crate::domain::work::Work;
 use crate::edge::clock::local;
 use crate::edge::engine::Engine;
+use crate::edge::engine::ledger::caps::OF_SESSION;
 use crate::edge::engine::ledger::record;
+use crate::edge::engine::ledger::sums::Summed;
 use crate::edge::engine::record::kind;
 use jiff::civil::Date;
 use std::collections::BTreeMap;
@@ -37,6 +39,22 @@ struct Today {
     day: Micros,
     background: Micros,
     unpriced: u64,
+}
+
+impl Today {
+    /// Returns what counts, of the sums of a day by whether somebody waited.
+    fn of(by_work: &BTreeMap<String, Sum>) -> Today {
+        let all = joined(by_work);
+        let background = by_work.get(Work::Background.name()).copied().unwrap_or_default();
+        Today { session: Micros::default(), day: all.cost, background: background.cost, unpriced: all.unknown }
+    }
+}
+
+fn joined(groups: &BTreeMap<String, Sum>) -> Sum {
+    groups.values().fold(Sum::default(), |mut all, sum| {
+        all.join(sum);
+        all
+    })
 }
 
 /// One line of what people are shown.
@@ -79,27 +97,19 @@ impl Engine {
     }
 
     async fn costs_of(&self, by: Grouping, since: Option<Date>, session: Option<&str>) -> Result<Costs, String> {
-        let (mut costs, now) = (Costs::default(), local(self.clock.now()).date());
-        costs.unreadable = self
-            .read_ledger(|call, day| {
-                let (amount, today) = (call.cost.counted(), &mut costs.today);
-                if session == Some(call.session.as_str()) {
-                    today.session = today.session.plus(amount);
-                }
-                if day == now {
-                    today.day = today.day.plus(amount);
-                    today.unpriced += u64::from(call.cost == Cost::Unknown);
-                    if call.work == Work::Background {
-                        today.background = today.background.plus(amount);
-                    }
-                }
-                if since.is_none_or(|since| day >= since) {
-                    costs.groups.entry(by.key(&call, day)).or_default().take(&call);
-                    costs.all.take(&call);
-                }
-                true
+        let now = local(self.clock.now()).date();
+        let mut costs = self
+            .summed(|Summed { sums, unreadable, .. }| {
+                let groups = sums.groups(by, since.unwrap_or(Date::MIN)..=Date::MAX);
+                let today = Today::of(&sums.groups(Grouping::Work, now..=now));
+                Costs { all: joined(&groups), groups, unreadable: *unreadable, today }
             })
             .await?;
+        if let Some(session) = session {
+            let records = self.archive.newest_of(kind::CALL, session.to_string(), OF_SESSION).await?;
+            let amounts = records.iter().filter_map(record::read).map(|call| call.cost.counted());
+            costs.today.session = amounts.fold(Micros::default(), Micros::plus);
+        }
         Ok(costs)
     }
 
