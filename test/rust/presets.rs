@@ -8,6 +8,7 @@ use passepartout::domain::id::SessionId;
 use passepartout::domain::signal::{Origin, Rights};
 use passepartout::domain::turn::{Deed, Ending};
 use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::explain::About;
 use passepartout::edge::engine::record::Finished;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -219,7 +220,7 @@ async fn a_model_under_a_preset_is_told_its_room() {
     home.ask(&engine, "blue?").await;
     home.ask(&engine, "/preset small").await;
     // What is explained has the same room.
-    let explained = engine.explained_for(&origin(), Some("blue?"), None).await;
+    let explained = engine.explained_for(&origin(), About { query: Some("blue?"), ..About::default() }).await;
     home.ask(&engine, "blue?").await;
     let ([whole, memory], [small, part]) = (two(told(0)), two(told(1)));
     assert_eq!((whole, small), (16_384, 6_000));
