@@ -395,7 +395,7 @@ fn everything_that_was_considered_has_its_reason() {
     let others: String = (0..900).map(|n| format!("* Stone {n}\nGrey.\n")).collect();
     let far = "* A long list\n".to_string() + &"beans soup rice corn oats rye salt oil ".repeat(60);
     let private = "* Mine :private:\n:PROPERTIES:\n:ID: mine\n:END:\nBeans of my own, beans and beans.\n";
-    let lamp = "* Lamp :private:\n:PROPERTIES:\n:ID: lamp\n:END:\nOil.\n";
+    let lamp = "* Lamp :private:\n:PROPERTIES:\n:ID: lamp\n:END:\nWick.\n";
     let (view, index) = memory(&[
         ("beans.org", &crowd),
         ("far.org", &far),

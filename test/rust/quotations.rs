@@ -280,7 +280,10 @@ async fn a_private_copy_of_many_notes_is_left_out_however_many_they_are() {
         };
         let notes: String = (0..count).map(heading).collect();
         let copy = format!("#+FILETAGS: :private:\n{notes}");
-        let (_home, told) = told_elsewhere(&[("many.org", &notes), ("copy.org", &copy)]).await;
+        // Words that stand everywhere find nothing.
+        let others: String = (0..4 * count).map(|n| format!("* Wood {n}\nLarch lasts in the rain.\n")).collect();
+        let files = [("many.org", notes.as_str()), ("copy.org", copy.as_str()), ("wood.org", others.as_str())];
+        let (_home, told) = told_elsewhere(&files).await;
         assert!(!told.contains("of the shelf"), "{count}: {told}");
         // What is not a copy is found behind so many; where they are too many, looking for it ends.
         assert!(count > 100 || told.contains("Buy ear plugs"), "{told}");
@@ -317,14 +320,14 @@ async fn what_models_are_told_beside_a_conversation_never_makes_that_private() {
         let before = server.requests().len();
         let (finished, _) = home.ask(&engine, "which shops are open?").await;
         let sent = server.requests().len() - before;
-        // A model that runs here is told them: nothing private stands in its answer for that.
+        // A model that runs here is told them.
         let expected = if local { (Ending::Answered, 1) } else { (Ending::Failed, 0) };
         assert_eq!((finished.report.ending, sent), expected, "{:?}", finished.report.notice);
         let notice = finished.report.notice.clone().unwrap_or_default();
         assert_eq!(notice.contains("(identity) stand in the private note “Doctor”"), !local, "{notice}");
-        assert_eq!(engine.known_privacy(&finished.session), Privacy::Open);
-        assert_eq!(finished.report.conversation.labels.privacy, Privacy::Open);
         if !local {
+            assert_eq!(engine.known_privacy(&finished.session), Privacy::Open);
+            assert_eq!(finished.report.conversation.labels.privacy, Privacy::Open);
             // As soon as they are gone the same conversation goes on.
             std::fs::write(&identity, "You are a friend.\n").expect("it is written");
             let (finished, _) = home.ask(&engine, "and now?").await;

@@ -191,16 +191,18 @@ impl Past {
                 return;
             }
             let (spans, _) = self.spans();
-            // A list that is new has a frame.
-            let over = if self.named.is_empty() { over + FRAME } else { over };
+            // What the list may grow by; one that is new has a frame.
+            let listed = sizes.first().copied().filter(|_| !self.named.is_empty()).unwrap_or(0);
+            let most = (room / LIST_PART + FRAME).saturating_sub(listed);
+            let mut lines = if self.named.is_empty() { FRAME } else { 0 };
             let (mut freed, mut end, mut count) = (0, 0, 0);
             for span in spans {
-                if freed >= over {
+                if freed >= over + lines.min(most) {
                     break;
                 }
                 let turn = Earlier::of_messages(messages.get(span.clone()).unwrap_or_default(), privacy);
-                let takes: usize = sizes.get(span.clone()).unwrap_or_default().iter().sum();
-                freed += takes.saturating_sub(tokens.count(&turn.line()) + 1);
+                freed += sizes.get(span.clone()).unwrap_or_default().iter().sum::<usize>();
+                lines += tokens.count(&turn.line()) + 1;
                 end = span.end;
                 self.named.push(turn);
                 count += 1;
