@@ -51,6 +51,11 @@
 (defvar passepartout-plan--moved 0
   "When the buffer last changed what point is on.")
 
+(defvar passepartout-plan--brought nil
+  "The plan that point was brought to, as another one was decided, or nil.
+Nobody has gone there yet: the key that decided the other may be on its
+way a second time.")
+
 (defvar passepartout-plan--window-end #'passepartout-plan--drawn-until
   "Function that returns where the display of a window ends.
 It returns nil while the window is not drawn as it is now.")

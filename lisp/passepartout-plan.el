@@ -32,7 +32,8 @@
 ;; one decision: a heading with a checklist, and each step below it.  The buffer never appears by itself.  A
 ;; plan cannot be approved before its end has been displayed, in the
 ;; second after it first appeared, after this buffer moved under your
-;; hands, or while a part of it is folded away.
+;; hands, or while a part of it is folded away.  To one that point was
+;; brought to, as the one before was decided, the key has to come twice.
 
 ;;; Code:
 
@@ -281,6 +282,7 @@ Approving has to wait then, as it has when the plan is another one."
       (let* ((next (car (passepartout-plan-pending)))
              (at (or (and next (passepartout-plan--start (plist-get next :id)))
                      (point-min))))
+        (setq passepartout-plan--brought (plist-get next :id))
         (passepartout-plan--go-to at window)))))
 
 (defun passepartout-plan--go-to (position window)
@@ -296,6 +298,12 @@ All that fits of the plan is then in view."
                                       (ewoc-nth passepartout-plan--ewoc 0))))
                           (point-min)
                         position))))
+
+(defun passepartout-plan--here ()
+  "Note that the user does something else here than to approve.
+What point is on is theirs then, and no key that is left over."
+  (unless (eq this-command #'passepartout-plan-approve)
+    (setq passepartout-plan--brought nil)))
 
 ;;;; Commands
 
@@ -390,6 +398,15 @@ return non-nil."
                (= (passepartout-plan--entry-level entry) 1)))
       (passepartout-plan--look-soon)
       (message "The plan has only just appeared; read it, then approve")
+      t)
+     ((equal id passepartout-plan--brought)
+      (setq passepartout-plan--brought nil
+            passepartout-plan--moved (funcall passepartout-plan--clock))
+      (message "This is the next plan: %s; %s"
+               (passepartout-view-line (plist-get plan :title) 60)
+               (substitute-command-keys
+                "\\<passepartout-plan-mode-map>\\[passepartout-plan-approve] \
+again approves it"))
       t)
      ((not (passepartout-plan--seen-p node))
       (passepartout-plan--read-on node)
@@ -606,6 +623,7 @@ is shown in the echo area and kept nowhere; each time it is another one."
   (dolist (hook '(window-buffer-change-functions window-size-change-functions
                   window-scroll-functions post-command-hook))
     (add-hook hook #'passepartout-plan--look-soon nil t))
+  (add-hook 'pre-command-hook #'passepartout-plan--here nil t)
   (add-hook 'pre-redisplay-functions #'passepartout-plan--drawing nil t))
 
 (defun passepartout-plan--started ()

@@ -62,6 +62,7 @@ The lighthouse of Cordouan was built in 1611.
             (passepartout-module--transport nil)
             (passepartout-plan--plans nil)
             (passepartout-plan--moved 0)
+            (passepartout-plan--brought nil)
             (passepartout-plan--window-end (lambda (_window) (point-max)))
             (passepartout-approval-delay 0)
             (passepartout-events--notes nil)

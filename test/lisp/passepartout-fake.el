@@ -81,6 +81,7 @@
          (passepartout-plan--clock (lambda () passepartout-fake-time))
          (passepartout-plan--plans nil)
          (passepartout-plan--moved 0)
+         (passepartout-plan--brought nil)
          ;; A window that is high enough for everything.
          (passepartout-plan--window-end (lambda (_window) (point-max)))
          (passepartout-events--notes nil)

@@ -239,9 +239,31 @@ End of plan P1.
     (should (looking-at-p "\\* PLAN Write P2"))
     (passepartout-plan-tests--key "C-c C-c")
     (should (= 1 (length (passepartout-fake-sent :approval))))
+    ;; Nor does one that was only late: it says what it would approve.
+    (setq passepartout-fake-time (+ passepartout-fake-time 1.1))
+    (passepartout-plan-tests--key "C-c C-c")
+    (passepartout-plan-tests--key "C-c C-c")
+    (should (= 1 (length (passepartout-fake-sent :approval))))
     (setq passepartout-fake-time (+ passepartout-fake-time 1.1))
     (passepartout-plan-tests--key "C-c C-c")
     (should (= 2 (length (passepartout-fake-sent :approval))))))
+
+(ert-deftest passepartout-plan-one-that-is-gone-to-is-approved-at-once ()
+  (passepartout-fake-with
+    (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1")
+                                   (passepartout-plan-tests--plan "P2"))
+    (passepartout-plan-tests--key "C-c C-c")
+    (setq passepartout-fake-time (+ passepartout-fake-time 1.1))
+    (let ((this-command #'forward-char))
+      (run-hooks 'pre-command-hook)
+      (call-interactively #'forward-char))
+    (let ((this-command #'passepartout-plan-approve))
+      (run-hooks 'pre-command-hook)
+      (passepartout-plan-tests--key "C-c C-c"))
+    (should (equal '("P2" "P1")
+                   (sort (mapcar (lambda (sent) (plist-get sent :plan))
+                                 (passepartout-fake-sent :approval))
+                         #'string>)))))
 
 (ert-deftest passepartout-plan-a-plan-that-changed-must-be-seen-again ()
   (passepartout-fake-with
