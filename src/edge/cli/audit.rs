@@ -10,6 +10,7 @@ use crate::edge::engine::audit;
 use crate::edge::engine::boot::Keep;
 use crate::edge::store::verify::{Proof, verify_records};
 use std::io::Write;
+use std::path::Path;
 
 /// Prints the last decisions, newest first, and checks all records.
 ///
@@ -33,7 +34,7 @@ pub(super) fn run_audit(
         if json {
             writeln!(out, "{}", all_json(&entries, proof.as_ref()))?;
         } else {
-            print(&entries, proof.as_ref(), out)?;
+            print(&entries, proof.as_ref(), &config.store, out)?;
         }
         Ok(if proof.as_ref().is_none_or(Proof::whole) { DONE } else { FAILED })
     })
@@ -50,7 +51,7 @@ pub(super) fn run_why(place: &Place, of: Option<&str>, out: &mut dyn Write) -> R
     })
 }
 
-fn print(entries: &[Entry], proof: Option<&Proof>, out: &mut dyn Write) -> std::io::Result<()> {
+fn print(entries: &[Entry], proof: Option<&Proof>, store: &Path, out: &mut dyn Write) -> std::io::Result<()> {
     for entry in entries {
         let at = local(entry.at).strftime("%Y-%m-%d %H:%M:%S");
         writeln!(out, "{:>6}  {at}  {}", entry.seq, exact(&entry.decision.line()).replace('\n', " "))?;
@@ -60,7 +61,10 @@ fn print(entries: &[Entry], proof: Option<&Proof>, out: &mut dyn Write) -> std::
         Some(entry) => writeln!(out, "\nOne of them explained, by its number: passepartout why {}", entry.seq)?,
     }
     match proof {
-        None => writeln!(out, "There is no store yet, so there are no records to check."),
+        None => {
+            let store = exact(&store.display().to_string());
+            writeln!(out, "There is no store at {store} yet, so there are no records to check; --store names another.")
+        }
         Some(proof) if proof.whole() => {
             writeln!(out, "unbroken: {} records, in their order and as they were written", proof.records)?;
             proof.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
