@@ -144,7 +144,6 @@ async fn what_would_be_sent_next_is_found_as_a_turn_finds_it() {
     assert!(body.matches("It is about wood.").count() < 8 * 60, "it gave way: {body}");
     // Turns that are over are named before the notes of the question give way.
     assert!(body.contains("[Earlier turns of this chat") && body.contains("Larch for the deck."), "{body}");
-    assert!(body.matches("It is about wood.").count() >= 60, "no more of them than need be: {body}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
