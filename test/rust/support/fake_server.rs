@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -175,6 +175,8 @@ struct Shared {
     gone: Mutex<usize>,
     changed: Condvar,
     connections: AtomicUsize,
+    /// Whether requests are let go once they are answered.
+    forgets: AtomicBool,
 }
 
 /// The running server; it ends when it is dropped.
@@ -226,6 +228,12 @@ impl FakeServer {
         self.shared.requests.lock().expect("not poisoned").clone()
     }
 
+    /// Keeps no request from now on, so that what this process needs is the client's alone.
+    #[allow(dead_code, reason = "for tests that look at memory")]
+    pub fn forget(&self) {
+        self.shared.forgets.store(true, Ordering::Relaxed);
+    }
+
     /// Waits until the client has closed so many connections before their answer was over.
     pub fn wait_gone(&self, count: usize) -> bool {
         let gone = self.shared.gone.lock().expect("not poisoned");
@@ -256,7 +264,9 @@ impl Drop for FakeServer {
 
 async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     let Some(request) = read_request(&mut stream).await else { return };
-    shared.requests.lock().expect("not poisoned").push(request);
+    if !shared.forgets.load(Ordering::Relaxed) {
+        shared.requests.lock().expect("not poisoned").push(request);
+    }
     let reply = shared.replies.lock().expect("not poisoned").pop_front();
     let reply = reply.unwrap_or_else(|| Reply::raw(500, "text/plain", "the script is at its end"));
     if let Some(act) = &reply.meanwhile {

@@ -2,6 +2,7 @@
 
 pub mod engine;
 pub mod fake_server;
+pub mod heap;
 pub mod skip;
 pub mod soak;
 pub mod user;
