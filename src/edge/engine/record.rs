@@ -215,7 +215,10 @@ struct OpinionRecord {
     gate: String,
     priority: u16,
     verdict: String,
+    // Most gates of a turn pass without a word, and each turn is kept twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     instead: Option<String>,
     /// Absent unless the reason has words of our own tables alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
