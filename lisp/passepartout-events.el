@@ -704,25 +704,34 @@ What the core did not take is told again when it is looked at next."
                       #'passepartout-events--org-changed)
 
 (defun passepartout-events--host (name)
-  "Return the host of the provider NAME, or nil when it wants no key."
-  (let ((settings (cdr (assoc name (default-value 'passepartout-providers)))))
-    (if settings
-        (unless (plist-get settings :local)
-          (or (let ((url (plist-get settings :url)))
-                (and url
-                     (string-match "\\`[a-z]+://\\([^/:]+\\)" url)
-                     (match-string 1 url)))
-              (cdr (assoc (plist-get settings :kind)
-                          passepartout-events--hosts))))
-      (cdr (assoc name passepartout-events--hosts)))))
+  "Return the host of the provider NAME, or nil when it wants no key.
+It is that of its own address, else that of a built-in provider with
+this name, else that of its kind, as the core has it."
+  (let* ((settings (cdr (assoc name (default-value 'passepartout-providers))))
+         (url (plist-get settings :url)))
+    (cond
+     ((plist-get settings :local) nil)
+     (url (passepartout-events--url-host url))
+     ((cdr (assoc name passepartout-events--hosts)))
+     ((member name '("ollama" "llamacpp")) nil)
+     (t (cdr (assoc (plist-get settings :kind)
+                    passepartout-events--hosts))))))
+
+(defun passepartout-events--url-host (url)
+  "Return the host of the address URL, or nil."
+  (and (stringp url)
+       (string-match "\\`[a-z]+://\\([^/:]+\\)" url)
+       (match-string 1 url)))
 
 (defun passepartout-events--keys (names)
-  "Return the keys of the providers NAMES, as auth-source knows them."
+  "Return the keys of the providers NAMES, as auth-source knows them.
+Each is a list of the name, the key, and the host that it is for: the
+core gives it to no other."
   (let (keys)
     (dolist (name names)
       (let* ((host (passepartout-events--host name))
              (key (and host (passepartout-events--key host))))
-        (when key (push (cons name key) keys))))
+        (when key (push (list name key host) keys))))
     (nreverse keys)))
 
 (defun passepartout-events--key (host)
@@ -741,7 +750,7 @@ What the core did not take is told again when it is looked at next."
             (and url `(:embedding-url ,url)))))
 
 (defun passepartout-events--embedding-key ()
-  "Return the key of the server that makes vectors as an alist, or nil.
+  "Return the key of the server that makes vectors with its host, or nil.
 Only a server of the user's own and OpenAI's want one."
   (let* ((url (default-value 'passepartout-embedding-url))
          (host (cond
@@ -750,10 +759,9 @@ Only a server of the user's own and OpenAI's want one."
                  (and (eq (default-value 'passepartout-embedding-backend)
                           'openai)
                       "api.openai.com"))
-                ((string-match "\\`[a-z]+://\\([^/:]+\\)" url)
-                 (match-string 1 url))))
+                (t (passepartout-events--url-host url))))
          (key (and host (passepartout-events--key host))))
-    (and key `(("embedding" . ,key)))))
+    (and key `(("embedding" ,key ,host)))))
 
 (provide 'passepartout-events)
 ;;; passepartout-events.el ends here

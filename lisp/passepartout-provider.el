@@ -39,15 +39,24 @@
   '("none" "minimal" "low" "medium" "high" "max")
   "How hard a model may be told to think.")
 
+(defun passepartout-provider--built-in-p (name)
+  "Return non-nil when NAME is a built-in provider with an address."
+  (or (member name '("ollama" "llamacpp"))
+      (and (not (equal name "openai-responses"))
+           (assoc name passepartout-events--hosts))))
+
 ;;;###autoload
 (cl-defun passepartout-define-provider
-    (name &key (kind "openai") url model local effort)
+    (name &key kind url model local effort)
   "Let NAME, a string, be a model provider, and return NAME.
 KIND is the protocol that it speaks, one of
-`passepartout-provider-kinds'; \"openai\" is that of most servers.
+`passepartout-provider-kinds'.  By default it is that of the built-in
+provider NAME, and for any other name \"openai\", which most servers
+speak.
 URL is the base address of its interface, by default that of the
-provider after which KIND is called; of the kind \"replay\" it is the
-absolute name of a cassette, which is answered from without a network.
+built-in provider NAME, else of the one after which KIND is called; of
+the kind \"replay\" it is the absolute name of a cassette, which is
+answered from without a network.
 MODEL is the name of the model.
 LOCAL non-nil declares that it runs on this machine, so that private
 notes may reach it; only a Unix socket or a loopback address can be
@@ -55,19 +64,21 @@ local.  EFFORT says how hard the model thinks, one of
 `passepartout-provider-efforts'; with one its thoughts are shown in
 the chat, folded.
 
-The key is looked up with auth-source: the host is that of URL, the
-user is \"apikey\".  A provider that is called as one of the built-in
-ones takes its place.  This sets `passepartout-providers'; it counts
-at once, also in a core that is running, but which providers are asked
-in which order is `passepartout-provider-cascade''s to say when that
-is set."
+The key is looked up with auth-source: the host is that of URL, and no
+other host is ever given it; the user is \"apikey\".  A provider that is
+called as one of the built-in ones takes its place.  This sets
+`passepartout-providers'; it counts at once, also in a core that is
+running, but which providers are asked in which order is
+`passepartout-provider-cascade''s to say when that is set."
   (unless (and (stringp name)
                (string-match-p "\\`[[:alnum:]][[:alnum:]._-]*\\'" name))
     (user-error "A provider's name is letters, digits, dots and dashes, \
 such as \"desk\", not %S" name))
-  (let ((kind (format "%s" kind))
+  (let ((kind (cond (kind (format "%s" kind))
+                    ((passepartout-provider--built-in-p name) nil)
+                    (t "openai")))
         (effort (and effort (format "%s" effort))))
-    (unless (member kind passepartout-provider-kinds)
+    (unless (or (null kind) (member kind passepartout-provider-kinds))
       (user-error "The kind of %s is one of %s, not %S" name
                   (mapconcat #'identity passepartout-provider-kinds ", ")
                   kind))
@@ -79,7 +90,7 @@ such as \"desk\", not %S" name))
       (unless (or (null text) (stringp text))
         (user-error "The URL and the model of %s are strings, not %S"
                     name text)))
-    (let ((settings (append (list :kind kind)
+    (let ((settings (append (and kind (list :kind kind))
                             (and url (list :url url))
                             (and model (list :model model))
                             (and local (list :local t))

@@ -17,7 +17,11 @@ use std::sync::Arc;
 
 /// A value that nobody may see. Clones share one copy, which is overwritten when the last of them goes.
 #[derive(Clone)]
-pub struct Secret(Arc<Wiped>);
+pub struct Secret {
+    value: Arc<Wiped>,
+    /// The one host that it is for; `None` for whatever bears its name.
+    host: Option<Arc<str>>,
+}
 
 struct Wiped(Vec<u8>);
 
@@ -34,22 +38,34 @@ impl Secret {
     pub fn new(value: String) -> Self {
         let whole = Wiped(value.into_bytes());
         let trimmed = whole.0.trim_ascii().to_vec();
-        Secret(Arc::new(Wiped(trimmed)))
+        Secret { value: Arc::new(Wiped(trimmed)), host: None }
+    }
+
+    /// Makes it the key of one host, which no other is ever given.
+    pub fn only_for(self, host: &str) -> Self {
+        Secret { host: Some(Arc::from(host.to_ascii_lowercase())), ..self }
+    }
+
+    /// Returns whether a host may be given it.
+    fn is_for(&self, host: Option<&str>) -> bool {
+        self.host.as_deref().is_none_or(|own| host.is_some_and(|host| host.eq_ignore_ascii_case(own)))
     }
 
     /// Returns the value, for a request header and for nothing else.
     pub(crate) fn expose(&self) -> &str {
-        std::str::from_utf8(&self.0.0).unwrap_or("")
+        std::str::from_utf8(&self.value.0).unwrap_or("")
     }
 
     /// Tells whether nothing is in it.
     pub fn is_empty(&self) -> bool {
-        self.0.0.is_empty()
+        self.value.0.is_empty()
     }
 }
 
 /// Values of at most this many characters are no secrets worth looking for: they would match everywhere.
 const SHORT: usize = 5;
+/// How many keys that were replaced stay known, of each name.
+const BEFORE: usize = 16;
 /// What stands in the place of a masked value.
 pub const MASK: &str = "[MASKED]";
 /// The largest `.env` file that is read, in bytes.
@@ -96,15 +112,24 @@ impl Vault {
         self.0.read().clone()
     }
 
-    /// Takes further keys, each in place of one of the same name.
+    /// Takes further keys, each in place of one of the same name. What is replaced is still a secret: it is looked for and
+    /// masked as before, for the last [`BEFORE`] of a name.
     pub fn add(&self, keys: impl IntoIterator<Item = (String, Secret)>) {
         let mut held = self.0.write();
         let mut secrets = held.secrets.clone();
         for (name, secret) in keys.into_iter().filter(|(_, secret)| !secret.is_empty()) {
-            // What it replaces is still a secret.
-            if let Some(old) = secrets.insert(name.clone(), secret) {
-                secrets.insert(format!("{name} before"), old);
+            let Some(old) = secrets.insert(name.clone(), secret.clone()) else { continue };
+            let former = |n: usize| format!("{name} before {n}");
+            let known = |other: &Secret| other.expose() == old.expose();
+            if old.expose() == secret.expose() || (1..=BEFORE).any(|n| secrets.get(&former(n)).is_some_and(known)) {
+                continue;
             }
+            for n in (1..BEFORE).rev() {
+                if let Some(older) = secrets.remove(&former(n)) {
+                    secrets.insert(former(n + 1), older);
+                }
+            }
+            secrets.insert(former(1), old);
         }
         *held = Arc::new(Held::new(secrets));
     }
@@ -121,11 +146,14 @@ impl Vault {
         Vault::new(given.into_iter().chain(secret_ones.map(|(name, value)| (name, Secret::new(value)))))
     }
 
-    /// Returns a provider's key: the one of its name, or of the variable `NAME_API_KEY`.
-    pub fn key(&self, provider: &str) -> Option<Secret> {
+    /// Returns a provider's key for an address: the one of its name, or of the variable `NAME_API_KEY`. A key that was
+    /// found for another host is none.
+    pub fn key(&self, provider: &str, url: &str) -> Option<Secret> {
         let variable = format!("{}_API_KEY", provider.to_ascii_uppercase().replace('-', "_"));
+        let host = reqwest::Url::parse(url.trim()).ok().and_then(|url| url.host_str().map(str::to_string));
         let held = self.held();
-        held.secrets.get(provider).or_else(|| held.secrets.get(&variable)).cloned()
+        let named = |name: &str| held.secrets.get(name).filter(|secret| secret.is_for(host.as_deref()));
+        named(provider).or_else(|| named(&variable)).cloned()
     }
 
     /// Returns the names, never the values, of all keys that occur in a text.
@@ -200,12 +228,17 @@ impl Held {
 /// Returns the keys that a message of Emacs holds, by provider.
 pub(crate) fn keys_of(settings: &Sexp) -> Vec<(String, Secret)> {
     let key = |entry: &Sexp| {
-        let (name, key) = match entry {
-            Sexp::Dotted(items, key) => (items.first()?, &**key),
-            Sexp::List(items) => (items.first()?, items.get(1)?),
+        let (name, key, host) = match entry {
+            Sexp::Dotted(items, key) => (items.first()?, &**key, None),
+            Sexp::List(items) => (items.first()?, items.get(1)?, items.get(2)),
             _ => return None,
         };
-        Some((name.as_name()?.to_string(), Secret::new(key.as_text()?.to_string())))
+        let secret = Secret::new(key.as_text()?.to_string());
+        let secret = match host {
+            None | Some(Sexp::Nil) => secret,
+            Some(host) => secret.only_for(host.as_text()?),
+        };
+        Some((name.as_name()?.to_string(), secret))
     };
     settings.list_at("keys").iter().filter_map(key).collect()
 }

@@ -334,8 +334,36 @@ machine llm.example login me password k2\n"))
     (unwind-protect
         (passepartout-fake-with
           (should (equal (plist-get passepartout-fake-settings :keys)
-                         '(("openai" . "k1") ("mine" . "k2")))))
+                         '(("openai" "k1" "api.openai.com")
+                           ("mine" "k2" "llm.example")))))
       (delete-file file))))
+
+(ert-deftest passepartout-events-a-key-goes-to-the-host-it-is-for ()
+  (cl-letf (((symbol-function 'auth-source-pick-first-password)
+             (lambda (&rest spec) (concat "key of " (plist-get spec :host)))))
+    (dolist (case
+             '(("groq" (:model "x") "api.groq.com")
+               ("deepseek" (:kind "openai" :model "x") "api.deepseek.com")
+               ("anthropic" (:model "x") "api.anthropic.com")
+               ("ollama" (:model "x") nil)
+               ("ollama" (:kind "openai" :model "x") nil)
+               ("llamacpp" (:kind "openai") nil)
+               ("mine" (:kind "openai" :model "x") "api.openai.com")
+               ("mine" (:model "x") nil)
+               ("openai" (:url "https://llm.example:1/v1") "llm.example")
+               ("openai" (:local t :url "http://127.0.0.1:1") nil)))
+      (let ((passepartout-providers (list (cons (car case) (cadr case))))
+            (host (nth 2 case)))
+        (should (equal (passepartout-events--keys (list (car case)))
+                       (and host (list (list (car case)
+                                             (concat "key of " host)
+                                             host)))))))
+    (let ((passepartout-providers nil))
+      (passepartout-define-provider "groq" :model "x")
+      (passepartout-define-provider "mine" :model "x")
+      (should (equal passepartout-providers
+                     '(("groq" :model "x")
+                       ("mine" :kind "openai" :model "x")))))))
 
 (ert-deftest passepartout-events-embedding-is-told-with-its-key ()
   (let* ((file (make-temp-file "passepartout-auth" nil nil
@@ -351,9 +379,9 @@ machine vectors.example login apikey password k2\n"))
                                (:embedding-backend
                                 "local" :embedding-url
                                 "http://vectors.example:11434")
-                               (("embedding" . "k2")))
+                               (("embedding" "k2" "vectors.example")))
                         (openai nil (:embedding-backend "openai")
-                                (("embedding" . "k1")))
+                                (("embedding" "k1" "api.openai.com")))
                         (openai "http://other.example/v1"
                                 (:embedding-backend
                                  "openai" :embedding-url
@@ -402,7 +430,7 @@ machine vectors.example login apikey password k2\n"))
                             :url "https://llm.example.org/v1/"
                             :effort "high"))))
           (should (equal (plist-get payload :keys)
-                         '(("work" . "the-key"))))
+                         '(("work" "the-key" "llm.example.org"))))
           (should-not (plist-member payload :cascade)))))
     (dolist (wrong '((1) ("two words") ("x" :kind "telepathy")
                      ("x" :effort "very") ("x" :url 1)))
@@ -426,7 +454,8 @@ machine vectors.example login apikey password k2\n"))
         (passepartout-fake-with
           (apply #'passepartout-set-cascade (list (car case) (cadr case)))
           ;; The keys of those who are named are there first.
-          (should (equal (and (member "groq" (car case)) '(("groq" . "the-key")))
+          (should (equal (and (member "groq" (car case))
+                              '(("groq" "the-key" "api.groq.com")))
                          (plist-get
                           (car (last (passepartout-fake-sent
                                       :provider-settings)))

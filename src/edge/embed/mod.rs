@@ -134,7 +134,7 @@ pub fn server(config: &Config, vault: &Vault) -> Option<ProviderConfig> {
     Some(ProviderConfig {
         name: format!("embedding-{}", backend.name()),
         kind,
-        key: key(vault, backend, own),
+        key: key(vault, backend, own, &url),
         url,
         model: setting.model.clone().unwrap_or_else(|| backend.default_model().to_string()),
         local: local || declared,
@@ -143,9 +143,9 @@ pub fn server(config: &Config, vault: &Vault) -> Option<ProviderConfig> {
 }
 
 /// Returns the key of the server. That of OpenAI goes to OpenAI alone.
-fn key(vault: &Vault, backend: Backend, own: bool) -> Option<Secret> {
-    let theirs = || vault.key("openai").filter(|_| backend == Backend::OpenAi && !own);
-    vault.key(KEY).or_else(theirs)
+fn key(vault: &Vault, backend: Backend, own: bool, url: &str) -> Option<Secret> {
+    let theirs = || vault.key("openai", url).filter(|_| backend == Backend::OpenAi && !own);
+    vault.key(KEY, url).or_else(theirs)
 }
 
 /// Returns whether two addresses are of one server.

@@ -122,7 +122,7 @@ pub fn places(cascade: &[String], declared: &[Declared], vault: &Vault) -> Vec<P
     }
     let mut names: Vec<&str> = declared.iter().map(|declared| declared.name.as_str()).collect();
     // Without a key nobody asked for these: they are not even worth a line.
-    names.extend(KNOWN.iter().map(|known| known.name).filter(|name| vault.key(name).is_some()));
+    names.extend(KNOWN.iter().filter(|known| vault.key(known.name, known.url).is_some()).map(|known| known.name));
     names.push(RECALL);
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(*name));
@@ -161,15 +161,16 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
     if let Some(word) = effort.as_deref().filter(|word| !EFFORTS.contains(word)) {
         return left(format!("“{word}” is no effort; write one of {}", EFFORTS.join(", ")));
     }
-    let key = vault.key(name);
+    let url = url.unwrap_or_else(|| kind.default_url().to_string());
+    let key = vault.key(name, &url);
     // Whoever gives an address of their own may run a server that wants no key.
     let keyless = own_url
         || declared.is_some_and(|declared| declared.local)
         || known.is_some_and(|known| known.keyless)
         || kind == Kind::Ollama;
     if key.is_none() && !keyless {
-        let url = url.as_deref().unwrap_or(kind.default_url());
-        let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_string)).unwrap_or_default();
+        let host =
+            reqwest::Url::parse(&url).ok().and_then(|url| url.host_str().map(str::to_string)).unwrap_or_default();
         let variable = name.to_ascii_uppercase().replace('-', "_");
         return left(format!(
             "there is no key for it; add one for host {host} to auth-source, or set {variable}_API_KEY"
@@ -178,7 +179,7 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
     Place::Asked(ProviderConfig {
         name: name.to_string(),
         kind,
-        url: url.unwrap_or_else(|| kind.default_url().to_string()),
+        url,
         model: declared
             .and_then(|declared| declared.model.clone())
             .or_else(|| known.map(|known| known.model.to_string()))

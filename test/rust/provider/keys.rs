@@ -1,6 +1,7 @@
 //! Keys: never shown, masked in texts, and refused from a file that others may read.
 
 use super::*;
+use passepartout::edge::provider::known::{Declared, Place, places};
 
 /// Tells whether a type has a trait, without needing it.
 macro_rules! has {
@@ -46,7 +47,51 @@ fn the_vault_names_keys_in_a_text_and_masks_them() {
     assert_eq!(vault.mask("x abcdef cdefgh abcde"), format!("x {MASK} {MASK} abcde"));
     assert_eq!(Vault::empty().scan("anything"), Vec::<String>::new());
     assert_eq!(Vault::empty().mask("anything"), "anything");
-    assert!(vault.key("a").is_some() && vault.key("c").is_none());
+    let anywhere = "http://127.0.0.1:1/";
+    assert!(vault.key("a", anywhere).is_some() && vault.key("c", anywhere).is_none());
+}
+
+#[test]
+fn a_key_for_one_host_is_given_to_no_other() {
+    let key = |host: &str| Secret::new("the-key-of-desk".into()).only_for(host);
+    let vault =
+        Vault::new([("desk".to_string(), key("LLM.example")), ("OPENAI_API_KEY".to_string(), key("x.example"))]);
+    for (name, url, given) in [
+        ("desk", "https://llm.example/v1", true),
+        ("desk", "https://llm.example:8443/", true),
+        ("desk", "https://llm.example.org/v1", false),
+        ("desk", "https://other.example/v1", false),
+        ("desk", "unix:/run/llm.sock", false),
+        ("desk", "not an address", false),
+        ("work", "https://llm.example/v1", false),
+        ("openai", "https://api.openai.com/v1/", false),
+        ("openai", "https://x.example/v1/", true),
+    ] {
+        assert_eq!(vault.key(name, url).is_some(), given, "{name} {url}");
+    }
+    // A name of ours with another's key, or at another's address: without a key it is not asked.
+    let vault = Vault::new([("groq".to_string(), key("api.openai.com"))]);
+    let declared = [Declared { name: "groq".into(), model: Some("m".into()), ..Declared::default() }];
+    let places = places(&["groq".to_string()], &declared, &vault);
+    assert!(matches!(&places[..], [Place::Left { why, .. }] if why.contains("api.groq.com")), "{places:?}");
+    assert!(!vault.scan("the-key-of-desk").is_empty(), "it is a secret all the same");
+}
+
+#[test]
+fn keys_that_were_replaced_are_masked_for_long() {
+    let vault = Vault::empty();
+    let add = |n: usize| vault.add([("desk".to_string(), Secret::new(format!("the-key-{n:03}-of-desk")))]);
+    // Each is given again and again, as with every change of the settings.
+    (0..12).flat_map(|n| [n, n, n]).for_each(add);
+    for n in 0..12 {
+        assert_eq!(vault.mask(&format!("x the-key-{n:03}-of-desk")), format!("x {MASK}"), "{n}");
+    }
+    // Of very many the oldest is let go.
+    (12..40).for_each(add);
+    assert_eq!(
+        vault.mask("the-key-039-of-desk the-key-023-of-desk the-key-000-of-desk"),
+        format!("{MASK} {MASK} the-key-000-of-desk")
+    );
 }
 
 #[test]
