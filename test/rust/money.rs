@@ -10,6 +10,7 @@ use passepartout::domain::port::Usage;
 use passepartout::domain::signal::{Origin, Source};
 use passepartout::domain::turn::Ending;
 use passepartout::domain::work::Work;
+use passepartout::edge::cli::forward::at_owner;
 use passepartout::edge::config::{Config, Surroundings};
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::ledger::costs::Overview;
@@ -267,6 +268,25 @@ async fn a_cap_keeps_what_would_go_beyond_it_from_being_sent() {
             }
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_tells_of_the_caps_of_who_owns_the_store() {
+    let home = Home::new(&[("notes.org", NOTES)]);
+    set_prices(&home, PRICES);
+    let server = FakeServer::start([says("Blue.")]);
+    let engine = capped(&home, &server, &[("DAY_BUDGET_USD", "2")]).await;
+    let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+    let said = at_owner(&engine, &origin(), words(&["costs", "--by", "provider"])).await.expect("it is said");
+    assert!(
+        said.status == 0 && said.text.contains("fake m") && said.text.contains("this day: $0.000138 of $2.00 used"),
+        "{}",
+        said.text
+    );
+    let said = at_owner(&engine, &origin(), words(&["costs", "--json"])).await.expect("it is said");
+    let found: serde_json::Value = serde_json::from_str(&said.text).expect("JSON");
+    assert_eq!(found["all"]["calls"], 1);
+    assert!(at_owner(&engine, &origin(), words(&["costs", "--by", "moon"])).await.is_err());
 }
 
 /// What the clock sets off is in the background for the router, for the cap and in the ledger, whatever it asks.

@@ -3,13 +3,16 @@
 use crate::domain::money::totals::{Grouping, Sum};
 use crate::edge::cli::args::Place;
 use crate::edge::cli::run::{DONE, Failure, USAGE};
-use crate::edge::cli::session::{readable, with_engine};
+use crate::edge::cli::session::{beside, readable, with_engine};
+use crate::edge::engine::Engine;
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::ledger::costs::{Overview, Row, since};
+use jiff::civil::Date;
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Prints the ledger by a grouping.
+/// Prints the ledger by a grouping: by whoever owns the store, when somebody does and can be joined, for the caps and what
+/// is under way are the owner's.
 ///
 /// # Errors
 /// In words for the user.
@@ -20,18 +23,43 @@ pub(super) fn run_costs(
     as_json: bool,
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let usage = |text: String| Failure { text, status: USAGE };
-    let by = Grouping::parse(by)
-        .ok_or_else(|| usage(format!("“{}” is none of day, heading, skill, provider and background", readable(by))))?;
-    let from = from.map(since).transpose().map_err(usage)?;
-    with_engine(place, Keep::ToRead, async |engine| {
-        let overview = engine.overview(by, from, None, true).await?;
-        match as_json {
-            true => writeln!(out, "{}", all_json(&overview))?,
-            false => print(&overview, out)?,
-        }
-        Ok(DONE)
-    })
+    wished(by, from).map_err(|text| Failure { text, status: USAGE })?;
+    let words = ["costs", "--by", by].into_iter().chain(from.iter().flat_map(|from| ["--since", from]));
+    let words = words.chain(as_json.then_some("--json")).map(str::to_string).collect();
+    if let Some(status) = beside(place, words, out)? {
+        return Ok(status);
+    }
+    let text = with_engine(place, Keep::ToRead, async |engine| Ok(costs(engine, by, from, true, as_json).await?))?;
+    out.write_all(&text)?;
+    Ok(DONE)
+}
+
+/// Returns what is printed of the ledger of an engine; titles of private headings stand in it where `names_private` says so.
+///
+/// # Errors
+/// In words for the user.
+pub(super) async fn costs(
+    engine: &Engine,
+    by: &str,
+    from: Option<&str>,
+    names_private: bool,
+    as_json: bool,
+) -> Result<Vec<u8>, String> {
+    let (by, from) = wished(by, from)?;
+    let overview = engine.overview(by, from, None, names_private).await?;
+    let mut text = Vec::new();
+    let printed = match as_json {
+        true => writeln!(text, "{}", all_json(&overview)),
+        false => print(&overview, &mut text),
+    };
+    printed.map_err(|error| error.to_string())?;
+    Ok(text)
+}
+
+fn wished(by: &str, from: Option<&str>) -> Result<(Grouping, Option<Date>), String> {
+    let grouping = Grouping::parse(by)
+        .ok_or_else(|| format!("“{}” is none of day, heading, skill, provider and background", readable(by)))?;
+    Ok((grouping, from.map(since).transpose()?))
 }
 
 fn print(overview: &Overview, out: &mut dyn Write) -> std::io::Result<()> {

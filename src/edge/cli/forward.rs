@@ -11,6 +11,7 @@ use crate::domain::signal::Origin;
 use crate::domain::turn::Ending;
 use crate::domain::turn::consensus::Other;
 use crate::edge::cli::args::{Command, Rules, read};
+use crate::edge::cli::costs::costs;
 use crate::edge::cli::ingest::ingested;
 use crate::edge::cli::models::gather;
 use crate::edge::cli::run::{FAILED, Failure};
@@ -92,6 +93,10 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
             let gathered = gather(engine, origin, provider.as_deref()).await?;
             gathered.print(json, &mut out).map_err(|error| error.to_string())?
         }
+        Command::Costs { by, since, json, .. } => {
+            out = costs(engine, &by, since.as_deref(), origin.rights.see_private, json).await?;
+            0
+        }
         Command::Rules { command: Some(Rules::List { .. }) | None, .. }
         | Command::Dump { .. }
         | Command::Context { .. }
@@ -101,7 +106,6 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Memory { .. }
         | Command::Query { .. }
         | Command::Audit { .. }
-        | Command::Costs { .. }
         | Command::Cassette { .. }
         | Command::Why { .. }
         | Command::Doctor { .. } => return Err("the owner of a store does not carry out this command".to_string()),
