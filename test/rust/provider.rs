@@ -330,6 +330,39 @@ fn a_unix_socket_is_a_local_address() {
     server.join().expect("the server ended");
 }
 
+/// Whatever it is called: `ollama cp some-cloud-model big` makes a name that says nothing.
+#[test]
+fn private_notes_go_to_no_model_that_a_server_here_hands_on() {
+    let about = |body: Value| Script::json(200, &body);
+    let answer = || Script::answer(Dialect::Ollama, &["Hi."], &[]);
+    for (privacy, shown, expected) in [
+        (Privacy::Private, vec![about(json!({"model_info": {}}))], Ok("Hi.")),
+        (Privacy::Private, vec![about(json!({"remote_host": "", "remote_model": ""}))], Ok("Hi.")),
+        (Privacy::Private, vec![about(json!({"remote_host": "https://ollama.com:443"}))], Err("hands it on")),
+        (Privacy::Ask, vec![about(json!({"remote_model": "gpt-oss:120b"}))], Err("hands it on")),
+        (Privacy::Private, vec![Script::raw(500, "text/plain", "no")], Err("500")),
+        (Privacy::Private, vec![Script::raw(200, "text/plain", "no")], Err("no JSON")),
+        // What may go elsewhere is not asked about.
+        (Privacy::Open, vec![], Ok("Hi.")),
+        (Privacy::Warn, vec![], Ok("Hi.")),
+    ] {
+        let asked = shown.len();
+        let server = FakeServer::start(shown.into_iter().chain([answer()])).script_models();
+        let config = ProviderConfig { local: true, model: "big".into(), ..config(Dialect::Ollama, &server.url()) };
+        let prompt = Prompt { privacy, ..prompt("hi") };
+        let answer = ask(&served(config, timeouts(5000, 5000), Limits::default()), &prompt).0;
+        match (&answer, expected) {
+            (Ok(answer), Ok(text)) => assert_eq!(answer.text, text),
+            (Err(error), Err(words)) => {
+                assert!(error.to_string().contains(words), "{error}");
+                assert!(server.requests().iter().all(|request| request.path == "/api/show"), "nothing was sent");
+            }
+            _ => panic!("{privacy:?}: {answer:?}"),
+        }
+        assert_eq!(server.requests().len(), asked + usize::from(expected.is_ok()));
+    }
+}
+
 #[test]
 fn local_is_what_the_user_declared_and_only_this_machine_can_be() {
     let check = |url: &str, model: &str, local: bool, expected: Locality| {

@@ -7,7 +7,7 @@ use crate::domain::port::{
 use crate::edge::provider::config::{Address, ConfigError, Kind, ProviderConfig, is_forwarded};
 use crate::edge::provider::deck::Deck;
 use crate::edge::provider::fault::{Failed, Teller};
-use crate::edge::provider::http::{Clients, Limits, Timeouts};
+use crate::edge::provider::http::{Clients, Limits, Timeouts, get_json};
 use crate::edge::provider::reading::Reading;
 use crate::edge::provider::relay::Relay;
 use crate::edge::provider::request::{caches_on_wish, request};
@@ -177,6 +177,31 @@ impl Served {
         reading.finish(end)
     }
 
+    /// Asks an Ollama whether it hands the model on to another machine: one may be called anything, and be copied to another
+    /// name at any time. Other servers run what they serve.
+    async fn stays_here(&self, privacy: Privacy) -> Result<(), ProviderError> {
+        let Some(url) = self.address.model() else { return Ok(()) };
+        let teller = self.teller(privacy);
+        let client = self
+            .clients
+            .to(&self.address, &self.config.name)
+            .map_err(|why| ProviderError::new(&self.config.name, ProviderErrorKind::Refused, why.to_string()))?;
+        let request = client.post(url).json(&json!({ "model": self.config.model }));
+        let about = get_json(request, self.timeouts).await.map_err(|fault| teller.small(&fault))?;
+        let said = ["remote_host", "remote_model"].iter().filter_map(|name| about.get(name)?.as_str());
+        match said.into_iter().find(|text| !text.is_empty()) {
+            None => Ok(()),
+            Some(_) => {
+                let text = format!(
+                    "private notes are never sent to {}: this server hands it on to another machine; choose a model that it \
+                     runs itself",
+                    self.config.model
+                );
+                Err(ProviderError::new(&self.config.name, ProviderErrorKind::Refused, text))
+            }
+        }
+    }
+
     fn teller(&self, privacy: Privacy) -> Teller<'_> {
         Teller { config: &self.config, address: &self.address, vault: &self.vault, privacy }
     }
@@ -266,6 +291,9 @@ impl Provider for Served {
                 let text = format!("private notes are never sent to {}; ask a local provider", self.address.host());
                 return Err(ProviderError::new(&self.config.name, ProviderErrorKind::Refused, text));
             }
+        }
+        if prompt.privacy.is_kept() && self.locality() == Locality::Local {
+            self.stays_here(prompt.privacy).await?;
         }
         let (mut attempt, mut charge) = (1, Charge::Nothing);
         loop {

@@ -79,7 +79,8 @@ fn ollama_is_asked_of_each_model_that_runs_here_how_much_it_reads() {
         show(json!({"model_info": {"general.architecture": "x", "x.context_length": 40_960}})),
         status(404),
         show(json!({"model_info": {"y.context_length": 8192}})),
-    ]);
+    ])
+    .script_models();
     let config = ProviderConfig { kind: Kind::Ollama, ..config(Dialect::Ollama, &server.url()) };
     let clients = clients(timeouts(20_000, 20_000));
     let models = run(async {
@@ -94,7 +95,7 @@ fn ollama_is_asked_of_each_model_that_runs_here_how_much_it_reads() {
     let show = |name: &str| ("/api/show".to_string(), json!({ "model": name }).to_string());
     assert_eq!(asked, [show("a"), show("b"), show("d")]);
     // One that says nothing is not waited for again and again.
-    let silent = FakeServer::start([Script::nothing(), Script::nothing()]);
+    let silent = FakeServer::start([Script::nothing(), Script::nothing()]).script_models();
     let config = ProviderConfig { url: silent.url(), ..config };
     let mut models = models;
     models.iter_mut().for_each(|model| model.context = None);

@@ -177,6 +177,8 @@ struct Shared {
     connections: AtomicUsize,
     /// Whether requests are let go once they are answered.
     forgets: AtomicBool,
+    /// Whether what is asked about one model is answered by the script as well.
+    scripts_models: AtomicBool,
 }
 
 /// The running server; it ends when it is dropped.
@@ -228,6 +230,14 @@ impl FakeServer {
         self.shared.requests.lock().expect("not poisoned").clone()
     }
 
+    /// Lets the script answer what is asked about one model (Ollama's `/api/show`), too. Without that such a question is
+    /// answered as a server does that runs the model itself, and counts for nothing.
+    #[allow(dead_code, reason = "for tests of lists of models")]
+    pub fn script_models(self) -> Self {
+        self.shared.scripts_models.store(true, Ordering::Relaxed);
+        self
+    }
+
     /// Keeps no request from now on, so that what this process needs is the client's alone.
     #[allow(dead_code, reason = "for tests that look at memory")]
     pub fn forget(&self) {
@@ -264,6 +274,11 @@ impl Drop for FakeServer {
 
 async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     let Some(request) = read_request(&mut stream).await else { return };
+    if request.path == "/api/show" && !shared.scripts_models.load(Ordering::Relaxed) {
+        shared.connections.fetch_sub(1, Ordering::Relaxed);
+        let _ = write_reply(&mut stream, &Reply::raw(200, "application/json", "{}")).await;
+        return;
+    }
     if !shared.forgets.load(Ordering::Relaxed) {
         shared.requests.lock().expect("not poisoned").push(request);
     }
