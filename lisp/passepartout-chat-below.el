@@ -150,6 +150,10 @@ them from the words of the model."
                              (or out 0)
                              (funcall part :tokens-thinking "thinking")))))
      (funcall line "cost" (plist-get payload :cost))
+     ;; Of several, the lines above are the sum.
+     (mapconcat (lambda (share)
+                  (funcall line "of these" (passepartout-view-share share)))
+                (plist-get payload :shares) "")
      (let ((seconds (plist-get payload :seconds)))
        (and (numberp seconds)
             (funcall line "time" (format "%.1f s" seconds))))

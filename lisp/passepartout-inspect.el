@@ -68,41 +68,65 @@
            ((= above 0) ", none more private than its reader may see.")
            (t (format "; %d of them became more private since." above))))))
 
-(defun passepartout-inspect--draw (text page)
-  "Draw TEXT, a request, which PAGE describes, in the current buffer."
+(defun passepartout-inspect--came (page)
+  "Return what PAGE says of what came of a request, as a line, or nothing."
+  (let ((cost (plist-get page :cost)))
+    (cond ((not (plist-get page :sent)) "")
+          ((not cost) "It is not answered yet.\n")
+          ((plist-get page :tokens-in)
+           (format "It came to %d tokens in and %d out: %s.\n"
+                   (plist-get page :tokens-in) (plist-get page :tokens-out)
+                   (passepartout-view-line cost 60)))
+          (t (format "No tokens were reported: %s.\n"
+                     (passepartout-view-line cost 60))))))
+
+(defun passepartout-inspect--insert (text page)
+  "Insert TEXT, a request, as a section with what PAGE says of it."
   (let ((sent (plist-get page :sent))
-        (redacted (plist-get page :redacted)))
+        (redacted (plist-get page :redacted))
+        (who (passepartout-view-who page)))
+    (insert (propertize
+             (if sent
+                 (format "Sent to %s at %s\n"
+                         who (passepartout-view-time sent))
+               (format "Would be sent to %s\n" who))
+             'face 'passepartout-title)
+            (passepartout-inspect--nodes page) "\n"
+            (passepartout-inspect--proof page) "\n"
+            (if (= redacted 0)
+                "Nothing had to be masked.\n"
+              (format "Masked %s: %d.\n"
+                      (if (= redacted 1) "place" "places") redacted))
+            (passepartout-inspect--came page)
+            "\n"
+            (passepartout-view-fixed
+             (concat "POST " (plist-get page :url) "\n" text))
+            "\n")))
+
+(defun passepartout-inspect--draw (requests)
+  "Draw REQUESTS in the current buffer, each as (TEXT . PAGE)."
+  (let ((count (length requests)))
     (passepartout-view-draw
-      (insert (propertize
-               (if sent
-                   (format "Sent to %s at %s\n"
-                           (passepartout-view-line (plist-get page :provider)
-                                                   60)
-                           (passepartout-view-time sent))
-                 (format "Would be sent to %s\n"
-                         (passepartout-view-line (plist-get page :provider)
-                                                 60)))
-               'face 'passepartout-title)
-              (propertize "g asks again, q leaves.\n\n"
-                          'face 'passepartout-quiet)
-              (passepartout-inspect--nodes page) "\n"
-              (passepartout-inspect--proof page) "\n"
-              (if (= redacted 0)
-                  "Nothing had to be masked.\n"
-                (format "Masked %s: %d.\n"
-                        (if (= redacted 1) "place" "places") redacted))
-              "\n"
-              (passepartout-view-fixed
-               (concat "POST " (plist-get page :url) "\n" text)))
+      (insert (propertize "g asks again, q leaves.\n\n"
+                          'face 'passepartout-quiet))
+      (when (> count 1)
+        (insert (format "%d requests were sent for one answer:\n" count))
+        (dolist (request requests)
+          (insert "  " (passepartout-view-who (cdr request)) "\n"))
+        (insert "\n"))
+      (dolist (request requests)
+        (passepartout-inspect--insert (car request) (cdr request)))
       (goto-char (point-min))
       (while (re-search-forward "⟨hidden: [^⟩\n]*⟩\\|\\[MASKED]" nil t)
         (put-text-property (match-beginning 0) (match-end 0)
                            'face 'passepartout-attention)))))
 
-(defun passepartout-inspect--fetch (&optional from parts shown late)
-  "Ask the core for the request of this buffer from byte FROM, and draw it.
-PARTS are the pages so far, the newest first, SHOWN names the request
-that they are of, and LATE says whether another one was asked for since."
+(defun passepartout-inspect--fetch (&optional next parts late done)
+  "Ask the core for the requests of this buffer, and draw them.
+NEXT is what asks for the next page, without which the first is asked
+for.  PARTS are the pages of its request so far, the newest first, DONE
+the requests before it as (TEXT . PAGE), the newest first, too, and LATE
+says whether others were asked for since."
   (let* ((buffer (get-buffer passepartout-inspect--buffer-name))
          (asked (and buffer (buffer-local-value
                              'passepartout-inspect--asked buffer)))
@@ -110,21 +134,25 @@ that they are of, and LATE says whether another one was asked for since."
                                       (passepartout-view-asking))))))
     (when buffer
       (passepartout-request
-       :inspect (if from
-                    (list :from from :shown shown)
-                  (passepartout-inspect--sent asked))
+       :inspect (or next (passepartout-inspect--sent asked))
        (lambda (page)
-         (let ((why (plist-get page :error))
-               (parts (cons (or (plist-get page :text) "") parts)))
+         (let* ((why (plist-get page :error))
+                (parts (cons (or (plist-get page :text) "") parts))
+                (shown (plist-get page :shown))
+                (which (length done))
+                (all (cons (cons (string-join (reverse parts)) page) done)))
            (cond
             ((funcall late))
             (why (message "Passepartout: %s" (passepartout-view-line why 500)))
             ((plist-get page :next)
-             (passepartout-inspect--fetch (plist-get page :next) parts
-                                          (plist-get page :shown) late))
+             (passepartout-inspect--fetch
+              (list :shown shown :which which :from (plist-get page :next))
+              parts late done))
+            ((< (length all) (or (plist-get page :requests) 1))
+             (passepartout-inspect--fetch
+              (list :shown shown :which (length all)) nil late all))
             (t (with-current-buffer buffer
-                 (passepartout-inspect--draw
-                  (string-join (reverse parts)) page))))))
+                 (passepartout-inspect--draw (reverse all)))))))
        (plist-get asked :session)))))
 
 (defun passepartout-inspect--sent (asked)
@@ -139,6 +167,8 @@ that they are of, and LATE says whether another one was asked for since."
 ;;;###autoload
 (defun passepartout-inspect (&optional question)
   "Show the request that was sent to a model last, byte for byte.
+Where several were sent for one answer, as several models were asked or
+the first ones failed, each has a section.
 With a prefix argument, show the one that would be sent next, and send
 nothing: in a chat that of the question at point with the chat before
 it, elsewhere that of a QUESTION which is asked for."

@@ -80,13 +80,6 @@
        "Show this plan")
       (insert "\n"))))
 
-(defun passepartout-trace--ballot-by (ballot)
-  "Return who cast BALLOT, in a line."
-  (let ((provider (passepartout-view-line (plist-get ballot :provider) 40))
-        (model (passepartout-view-line (plist-get ballot :model) 40)))
-    (if (string-empty-p model) provider
-      (format "%s (%s)" provider model))))
-
 (defun passepartout-trace--insert-round (round)
   "Insert ROUND, what several models wanted that were asked at once.
 They stand side by side, each with its lines; a star marks who was
@@ -94,8 +87,7 @@ followed, and a dot who wanted the same."
   (let* ((ballots (plist-get round :ballots))
          (width (apply #'max 0 (mapcar (lambda (ballot)
                                          (string-width
-                                          (passepartout-trace--ballot-by
-                                           ballot)))
+                                          (passepartout-view-who ballot)))
                                        ballots)))
          (agreeing (seq-count (lambda (ballot) (plist-get ballot :agrees))
                               ballots)))
@@ -104,7 +96,7 @@ followed, and a dot who wanted the same."
                     (passepartout-view-line (plist-get round :mode) 20)
                     agreeing (length ballots)))
     (dolist (ballot ballots)
-      (let ((by (passepartout-trace--ballot-by ballot))
+      (let ((by (passepartout-view-who ballot))
             (mark (cond ((plist-get ballot :followed) "*")
                         ((plist-get ballot :agrees) "·")
                         (t " ")))
@@ -119,6 +111,18 @@ followed, and a dot who wanted the same."
                   (passepartout-view-line line 400) "\n")
           ;; Further lines are of the same one.
           (setq by "" mark " "))))))
+
+(defun passepartout-trace--insert-spent (turn)
+  "Insert what the requests of TURN came to, and of several each model's."
+  (let ((cost (plist-get turn :cost)))
+    (when cost
+      (insert (propertize "Came to: " 'face 'passepartout-quiet)
+              (format "%s in, %s out, "
+                      (or (plist-get turn :tokens-in) 0)
+                      (or (plist-get turn :tokens-out) 0))
+              (passepartout-view-line cost 100) "\n")
+      (dolist (share (plist-get turn :shares))
+        (insert "  " (passepartout-view-share share) "\n")))))
 
 (defun passepartout-trace--insert-turn (turn)
   "Insert TURN with its actions."
@@ -149,6 +153,7 @@ followed, and a dot who wanted the same."
       (insert (propertize "Asked of models: " 'face 'passepartout-quiet)
               (passepartout-view-line route 600) "\n"))
     (mapc #'passepartout-trace--insert-round (plist-get turn :rounds))
+    (passepartout-trace--insert-spent turn)
     (if (plist-get turn :trace)
         (mapc #'passepartout-trace--insert-action (plist-get turn :trace))
       (insert (propertize "No action was proposed.\n"

@@ -64,6 +64,23 @@
                  text)))
     (string-trim (passepartout-view-visible text))))
 
+(defun passepartout-view-who (plist)
+  "Return the provider that PLIST names, with its model, in a line."
+  (let ((provider (passepartout-view-line (plist-get plist :provider) 40))
+        (model (passepartout-view-line (plist-get plist :model) 40)))
+    (if (string-empty-p model) provider
+      (format "%s (%s)" provider model))))
+
+(defun passepartout-view-share (share)
+  "Return SHARE, what one of several models came to, in a line."
+  (let ((calls (or (plist-get share :calls) 1)))
+    (format "%s: %s in, %s out, %s%s"
+            (passepartout-view-who share)
+            (or (plist-get share :tokens-in) 0)
+            (or (plist-get share :tokens-out) 0)
+            (passepartout-view-line (plist-get share :cost) 60)
+            (if (> calls 1) (format " (%d calls)" calls) ""))))
+
 (defun passepartout-view-read-new-file (prompt folder name)
   "Ask with PROMPT for a file to write, and return it; NAME in FOLDER is offered.
 The minibuffer holds FOLDER alone, so that what is typed is a name; the

@@ -27,6 +27,7 @@
 ;;; Code:
 
 (require 'passepartout-fake)
+(require 'passepartout-inspect)
 (require 'passepartout-trace)
 
 (defun passepartout-chat-fork-tests--ask (text &optional command count)
@@ -47,7 +48,7 @@
 
 (defconst passepartout-chat-fork-tests--others
   '((:provider "two" :model "llama3:8b" :text "Second.\nMore of it.\n"
-     :tokens-in 5 :tokens-out 2)
+     :tokens-in 5 :tokens-out 2 :cost "$0.02")
     (:provider "three" :model "m[3] :private:" :text "Third."
      :tokens-in 5 :tokens-out 1))
   "What two further models answered.")
@@ -58,7 +59,12 @@
   (let ((session (passepartout-chat--session)))
     (passepartout-chat-fork-tests--ask "Which?" #'passepartout-chat-fork 3)
     (passepartout-chat-fork-tests--answer
-     session "t1" "First." :others passepartout-chat-fork-tests--others)
+     session "t1" "First." :tokens-in 15 :tokens-out 6 :cost "about $0.05"
+     :shares '((:provider "one" :model "m1" :calls 1 :tokens-in 5
+                :tokens-out 3 :cost "$0.03")
+               (:provider "two" :model "llama3:8b" :calls 2 :tokens-in 10
+                :tokens-out 3 :cost "about $0.02"))
+     :others passepartout-chat-fork-tests--others)
     session))
 
 (defun passepartout-chat-fork-tests--headings ()
@@ -120,6 +126,10 @@ First.
 - turn :: t1
 - result :: answered
 - model :: m1 (one)
+- tokens :: 15 in, 6 out
+- cost :: about $0.05
+- of these :: one (m1): 5 in, 3 out, $0.03
+- of these :: two (llama3:8b): 10 in, 3 out, about $0.02 (2 calls)
 :END:
 
 ** Answer of llama3:8b (two)
@@ -133,6 +143,7 @@ More of it.
 - turn :: t1
 - model :: llama3:8b (two)
 - tokens :: 5 in, 2 out
+- cost :: $0.02
 :END:
 
 ** Answer of m3 :private: (three)
@@ -315,7 +326,12 @@ Third.
   (with-temp-buffer
     (passepartout-trace--insert-turn
      '(:session "s" :at "2026-03-02T09:00:00Z" :asked "Write it"
-       :status "parked"
+       :status "parked" :tokens-in 7 :tokens-out 3
+       :cost "$0.02, and 1 call of unknown price"
+       :shares ((:provider "one" :model "m1" :calls 2 :tokens-in 4
+                 :tokens-out 2 :cost "$0.02")
+                (:provider "two" :model "llama" :calls 1 :tokens-in 3
+                 :tokens-out 1 :cost "price unknown (1 call)"))
        :rounds ((:mode "consensus"
                  :ballots ((:provider "one" :model "m1" :vote "acts"
                             :lines ("shell {\"command\":\"ls\"}"))
@@ -336,8 +352,44 @@ Third.
                  shell {}
     four (m)     no vote: it hung up
     five (m)     answers in words
+Came to: 7 in, 3 out, $0.02, and 1 call of unknown price
+  one (m1): 4 in, 2 out, $0.02 (2 calls)
+  two (llama): 3 in, 1 out, price unknown (1 call)
 ")
              (buffer-substring-no-properties (point-min) (point-max))))))
+
+(ert-deftest passepartout-chat-fork-each-request-has-a-section ()
+  (let* ((asked nil)
+         (page (lambda (provider text &rest more)
+                 (append (list :provider provider :model "m" :url "u" :text text
+                               :shown 7 :requests 2 :redacted 0 :nodes 1
+                               :above 0 :kept-out 0 :proof :absent
+                               :sent "2026-03-02T09:00:00Z")
+                         more)))
+         (pages `((nil . ,(funcall page "one" "head\n\nbo" :next 8))
+                  ((:shown 7 :which 0 :from 8)
+                   . ,(funcall page "one" "dy 1" :tokens-in 5 :tokens-out 6
+                               :cost "$0.01"))
+                  ((:shown 7 :which 1)
+                   . ,(funcall page "two" "head\n\nbody 2")))))
+    (cl-letf (((symbol-function 'passepartout-request)
+               (lambda (_action args then &optional _session)
+                 (push args asked)
+                 (funcall then (cdr (assoc args pages))))))
+      (save-window-excursion (passepartout-inspect)))
+    (should (equal (reverse asked) (mapcar #'car pages)))
+    (with-current-buffer passepartout-inspect--buffer-name
+      (let ((text (buffer-substring-no-properties (point-min) (point-max))))
+        (kill-buffer)
+        (dolist (words '("2 requests were sent for one answer:
+  one (m)
+  two (m)
+"
+                         "Sent to one (m) at " ": body 1\n"
+                         "It came to 5 tokens in and 6 out: $0.01.\n"
+                         "Sent to two (m) at " ": body 2\n"
+                         "It is not answered yet.\n"))
+          (should (string-search words text)))))))
 
 (provide 'passepartout-chat-fork-tests)
 ;;; passepartout-chat-fork-tests.el ends here

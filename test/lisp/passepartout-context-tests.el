@@ -179,7 +179,7 @@ Runner beans by the wall.
     (passepartout-inspect)
     (passepartout-real-until
       (with-current-buffer passepartout-inspect--buffer-name
-        (string-search "Sent to fake at" (buffer-string))))
+        (string-search "Sent to fake (" (buffer-string))))
     (with-current-buffer passepartout-inspect--buffer-name
       (should (string-match-p "^: POST http://127.0.0.1:[0-9]+/v1/chat/completions$"
                               (buffer-string)))

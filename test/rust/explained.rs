@@ -7,11 +7,20 @@ use passepartout::domain::id::{NodeId, SessionId};
 use passepartout::domain::label::{Privacy, PrivacyTag};
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::domain::signal::{Origin, Rights, Role, Said, Source};
+use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::cascade::Choice;
 use passepartout::edge::engine::explain::{About, Pin};
-use passepartout::edge::engine::inspect::Proof;
+use passepartout::edge::engine::inspect::{Inspected, Proof};
 use passepartout::edge::engine::turns::Ask;
 use serde_json::json;
+use std::sync::Arc;
+
+/// Returns the one request that was sent last.
+pub async fn last(engine: &Arc<Engine>) -> Inspected {
+    let mut all = engine.inspect_last(&origin()).await.expect("it can be shown");
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_user_pins_is_in_and_what_the_user_drops_is_out_and_each_is_explained() {
@@ -98,7 +107,7 @@ async fn a_request_is_shown_byte_for_byte_before_and_after_it_was_sent() {
     assert_eq!(server.requests().len(), 1, "nothing is sent in order to show it");
     let (done, _) = home.ask(&engine, question).await;
     assert_eq!(done.report.text, "Larch.", "{done:?}");
-    let after = engine.inspect_last(&origin()).await.expect("it can be shown");
+    let after = last(&engine).await;
     let sent = server.requests().remove(1);
     let body = sent.body.clone();
     let (head, shown) = after.text.split_once("\n\n").expect("headers and a body");
@@ -229,7 +238,7 @@ async fn a_request_to_a_provider_that_was_set_up_while_running_is_shown() {
     assert_eq!(engine.follow_providers(&Sexp::read(&settings).expect("a plist")), ["late"]);
     let (done, _) = home.ask(&engine, "which wood?").await;
     assert_eq!(done.report.text, "Larch.", "{done:?}");
-    let shown = engine.inspect_last(&origin()).await.expect("it can be shown");
+    let shown = last(&engine).await;
     assert_eq!(shown.provider, "late");
     // What another conversation was told is shown to its human alone.
     let guest = Origin { session: SessionId("guest".to_string()), source: Source::Cli, ..origin() };
@@ -303,13 +312,13 @@ async fn a_request_is_shown_with_the_headings_that_were_put_into_it_and_whether_
     assert_eq!(done.report.text, "Larch.", "{:?}", done.report.notice);
     let requests = server.requests();
     assert!(!requests[0].body.contains("copper") && requests[1].body.contains("copper"), "a tool read it");
-    let shown = engine.inspect_last(&origin()).await.expect("it can be shown");
+    let shown = last(&engine).await;
     // Three files and four of their headings are told of, and a tool read one more.
     assert_eq!((shown.nodes, shown.above, shown.kept_out, shown.proof), (8, 0, 1, Proof::Absent), "{}", shown.text);
     // What becomes private later was not when it was sent, and is counted.
     let closed = far.replace("*** Lid", "*** Lid :private:").replace("A copper lid.", &long);
     engine.take_buffer(&home.file("far.org"), closed.into(), &|| true).expect("it can be read");
-    let shown = engine.inspect_last(&origin()).await.expect("it can be shown");
+    let shown = last(&engine).await;
     assert_eq!((shown.nodes, shown.above, shown.kept_out), (8, 1, 2));
     // Until its words are read, nobody knows whether they stand in it.
     assert!(matches!(shown.proof, Proof::Unknown | Proof::Absent), "{:?}", shown.proof);
@@ -325,10 +334,10 @@ async fn a_request_that_was_sent_and_quotes_what_became_private_is_shown_as_such
     engine.wait_until_filled();
     engine.confirm_provider("fake", &format!("{}/v1/", server.url())).await.expect("it is stored");
     let _ = home.ask(&engine, "which wood for the deck?").await;
-    assert_eq!(engine.inspect_last(&origin()).await.expect("it can be shown").proof, Proof::Absent);
+    assert_eq!(last(&engine).await.proof, Proof::Absent);
     let closed = note.replace("* Deck", "* Deck :private:");
     engine.take_buffer(&home.file("deck.org"), closed.into(), &|| true).expect("it can be read");
     engine.wait_until_filled();
-    let shown = engine.inspect_last(&origin()).await.expect("it can be shown");
+    let shown = last(&engine).await;
     assert_eq!((shown.above, shown.proof), (1, Proof::Quoted), "{}", shown.text);
 }

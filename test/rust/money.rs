@@ -447,7 +447,7 @@ async fn what_is_shown_names_caps_what_is_not_known_and_no_private_title() {
     let server = FakeServer::start([says("Blue."), says("Still blue."), says("Green.")]);
     let engine = capped(&home, &server, &[("DAY_BUDGET_USD", "2.50"), ("SESSION_BUDGET_USD", "1")]).await;
     engine.focus_at(&home.file("home.org"), 3);
-    assert_eq!(home.ask(&engine, "and now?").await.0.report.spent.words(), ANSWER.to_string());
+    assert_eq!(home.ask(&engine, "and now?").await.0.report.spent.all().words(), ANSWER.to_string());
     let (overview, rows) = shown(&engine, Grouping::Heading, true).await;
     assert_eq!(rows[0].0, "Kitchen", "{rows:?}");
     assert_eq!((overview.all.calls, overview.all.cost), (2, ANSWER.plus(ANSWER)));

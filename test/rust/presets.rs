@@ -87,7 +87,7 @@ async fn a_conversation_under_a_preset_has_its_model_its_prompt_and_its_tools_al
     assert_eq!(by(&home.ask(&second, "red?").await.0).map(|(provider, _)| provider), Some("near"));
     let shown = second.inspect_next(crate::support::engine::ask("red?")).await.expect("it is shown");
     assert!(shown.provider == "near" && shown.text.contains("ANSWER IN ONE WORD."), "{}", shown.text);
-    let sent = second.inspect_last(&origin()).await.expect("it is shown");
+    let sent = crate::explained::last(&second).await;
     for shown in [shown, sent] {
         assert!(
             shown.text.contains("\"model\":\"small\"") || shown.text.contains("\"model\": \"small\""),

@@ -209,7 +209,7 @@ async fn an_open_note_that_quotes_a_private_one_is_told_to_models_here_alone() {
     assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report.notice);
     let body = server.requests()[0].body.clone();
     assert!(body.contains("Buy ear plugs") && !body.contains("growth behind the left"), "{body}");
-    let shown = engine.inspect_last(&origin()).await.expect("it was sent");
+    let shown = crate::explained::last(&engine).await;
     assert_eq!(shown.proof, Proof::Absent);
     // Why is told to the user; a reader here is told the note.
     let told = |may_see| {
@@ -239,7 +239,7 @@ async fn told_elsewhere(files: &[(&str, &str)]) -> (Home, String) {
     let (finished, _) = home.ask(&engine, "what of the ear plugs?").await;
     assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report.notice);
     assert_eq!(engine.known_privacy(&finished.session), Privacy::Open);
-    assert_eq!(engine.inspect_last(&origin()).await.expect("it was sent").proof, Proof::Absent);
+    assert_eq!(crate::explained::last(&engine).await.proof, Proof::Absent);
     let body = server.requests()[0].body.clone();
     engine.close().await;
     (home, body)

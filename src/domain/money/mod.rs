@@ -61,6 +61,15 @@ pub enum Cost {
 }
 
 impl Cost {
+    /// Says it in words.
+    pub fn words(self) -> String {
+        match self {
+            Cost::Known(amount) => amount.to_string(),
+            Cost::Guessed(amount) => format!("about {amount}"),
+            Cost::Unknown => "price unknown".to_string(),
+        }
+    }
+
     /// Returns what of it counts towards a cap.
     pub fn counted(self) -> Micros {
         match self {

@@ -107,6 +107,59 @@ impl Sum {
     }
 }
 
+/// What the calls of one provider come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The provider.
+    pub provider: String,
+    /// The model, as its newest call named it.
+    pub model: String,
+    /// What they come to.
+    pub sum: Sum,
+}
+
+/// What the calls of a turn come to, each provider's by itself, in the order in which their first calls ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shares(Vec<Share>);
+
+impl Shares {
+    /// Takes a call in.
+    pub fn take(&mut self, call: &Call) {
+        let mut sum = Sum::default();
+        sum.take(call);
+        self.join(Share { provider: call.provider.clone(), model: call.model.clone(), sum });
+    }
+
+    /// Takes in what calls of a provider come to.
+    pub fn join(&mut self, share: Share) {
+        match self.0.iter_mut().find(|known| known.provider == share.provider) {
+            Some(known) => {
+                known.sum.join(&share.sum);
+                known.model = share.model;
+            }
+            None => self.0.push(share),
+        }
+    }
+
+    /// Returns what all of them come to.
+    pub fn all(&self) -> Sum {
+        self.0.iter().fold(Sum::default(), |mut all, share| {
+            all.join(&share.sum);
+            all
+        })
+    }
+
+    /// Returns what those of one provider come to, if any was made.
+    pub fn of(&self, provider: &str) -> Option<&Share> {
+        self.0.iter().find(|share| share.provider == provider)
+    }
+
+    /// Returns each provider's.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Share> {
+        self.0.iter()
+    }
+}
+
 /// What calls come to, by day and by whatever else they are put together by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums(BTreeMap<(Date, &'static str, String), Sum>);
@@ -197,6 +250,15 @@ mod tests {
                 if n < cut { &mut sums } else { &mut others }.take(call, *day);
             }
             sums.join(others);
+            // Nor does it matter by whom they were.
+            let mut shares = Shares::default();
+            within.iter().for_each(|(call, _)| shares.take(call));
+            prop_assert_eq!(shares.all(), all);
+            for share in shares.iter() {
+                let mut slow = Sum::default();
+                within.iter().filter(|(call, _)| call.provider == share.provider).for_each(|(call, _)| slow.take(call));
+                prop_assert_eq!(Some((share, share.sum)), shares.of(&share.provider).map(|found| (found, slow)));
+            }
             for by in Grouping::ALL {
                 let groups = sums.groups(by, days.clone());
                 let mut joined = Sum::default();

@@ -2,7 +2,7 @@
 //!
 //! It authorises nothing: what is followed is a proposal like any other, and goes through the same gates.
 
-use crate::domain::port::{Call, Completion, Usage};
+use crate::domain::port::{Call, Completion};
 use crate::domain::turn::proposal;
 use serde_json::{Map, Value};
 
@@ -325,8 +325,6 @@ pub struct Other {
     pub model: String,
     /// What it said.
     pub text: String,
-    /// What it used, if it said.
-    pub usage: Option<Usage>,
 }
 
 #[cfg(test)]

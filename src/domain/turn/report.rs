@@ -3,7 +3,7 @@
 use crate::domain::gate::Trace;
 use crate::domain::id::{NodeId, PlanId};
 use crate::domain::label::{Labels, Trust};
-use crate::domain::money::totals::Sum;
+use crate::domain::money::totals::Shares;
 use crate::domain::outside::{Outside, Piece};
 use crate::domain::port::{Message, Prompt, Usage};
 use crate::domain::signal::{Depth, Sensor};
@@ -113,8 +113,8 @@ pub struct TurnReport {
     pub rounds: Vec<Round>,
     /// Answers beside this one. They stand in the chat, and no record keeps them.
     pub others: Vec<Other>,
-    /// What the requests of the turn cost, as the ledger has it.
-    pub spent: Sum,
+    /// What the requests of the turn came to, as the ledger has it.
+    pub spent: Shares,
     /// Tokens of all requests of the turn.
     pub usage: Usage,
     /// The conversation, for going on.
@@ -169,7 +169,7 @@ impl TurnReport {
             routes: Vec::new(),
             rounds: Vec::new(),
             others: Vec::new(),
-            spent: Sum::default(),
+            spent: Shares::default(),
             usage: Usage::default(),
             conversation,
             fault: None,

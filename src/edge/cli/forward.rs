@@ -158,7 +158,7 @@ pub struct Turned {
 /// Reads an answer beside the one.
 fn other(said: &Sexp) -> Other {
     let text = |key: &str| said.text_at(key).unwrap_or_default().to_string();
-    Other { provider: text("provider"), model: text("model"), text: text("text"), usage: None }
+    Other { provider: text("provider"), model: text("model"), text: text("text") }
 }
 
 impl Owner {

@@ -2,9 +2,11 @@
 
 use crate::domain::id::SessionId;
 use crate::domain::label::Privacy;
-use crate::domain::port::{Locality, Profile, Prompt};
+use crate::domain::money::Cost;
+use crate::domain::port::{Locality, Profile, Prompt, Usage};
 use crate::domain::signal::{Origin, Source};
 use crate::edge::engine::Engine;
+use crate::edge::engine::ledger::Came;
 use crate::edge::engine::turns::Ask;
 use crate::edge::provider::config::ProviderConfig;
 use crate::edge::provider::known::Place;
@@ -14,7 +16,7 @@ use crate::edge::thread::aside;
 use std::sync::Arc;
 
 /// So many prompts are kept, in memory alone.
-const KEPT: usize = 8;
+const KEPT: usize = 16;
 /// What stands in the place of something that is not shown begins with one of these.
 const MASKS: [&str; 2] = ["⟨hidden: ", MASK];
 
@@ -25,6 +27,8 @@ pub struct Sent {
     provider: ProviderConfig,
     at: jiff::Timestamp,
     prompt: Prompt,
+    /// What came of it, once that is known.
+    came: Came,
 }
 
 /// Whether words of private notes stand in a request.
@@ -45,10 +49,14 @@ pub enum Proof {
 pub struct Inspected {
     /// The provider.
     pub provider: String,
+    /// The model.
+    pub model: String,
     /// Where it goes.
     pub url: String,
     /// When it was sent; `None` for the next one.
     pub sent: Option<jiff::Timestamp>,
+    /// Its tokens, if they were said, and what it cost; `None` while it is not over.
+    pub came: Option<(Option<Usage>, Cost)>,
     /// Its headers and, after an empty line, its body.
     pub text: String,
     /// How many secrets were taken out.
@@ -65,28 +73,40 @@ pub struct Inspected {
 
 impl Engine {
     /// Keeps a prompt that is about to be sent, for the user to look at.
-    pub(super) fn keep_sent(&self, session: &SessionId, provider: &dyn Profile, prompt: &Prompt) {
+    pub(super) fn keep_sent(&self, session: &SessionId, provider: &dyn Profile, prompt: &Prompt, came: Came) {
         // Of what is played from a cassette nothing is sent.
         let Some(provider) = self.config_of(provider) else { return };
         let (session, at) = (session.clone(), self.clock.now());
         let mut all = self.sent_last.lock();
         all.truncate(KEPT - 1);
-        all.push_front(Sent { session, provider, at, prompt: prompt.clone() });
+        all.push_front(Sent { session, provider, at, prompt: prompt.clone(), came });
     }
 
-    /// Returns the last request of a conversation; in Emacs of any, when it sent none: its buffers belong to one human.
+    /// Returns the last request of a conversation, with the others that were sent for the same answer, as several models
+    /// were asked or the first ones failed; in the order in which they went out. In Emacs it is one of any conversation,
+    /// when this one sent none: its buffers belong to one human.
     ///
     /// # Errors
-    /// When none was sent since the start, or it cannot be shown.
-    pub async fn inspect_last(self: &Arc<Self>, origin: &Origin) -> Result<Inspected, String> {
-        let found = {
+    /// When none was sent since the start, or one cannot be shown.
+    pub async fn inspect_last(self: &Arc<Self>, origin: &Origin) -> Result<Vec<Inspected>, String> {
+        let found: Vec<(ProviderConfig, jiff::Timestamp, Prompt, Came)> = {
             let all = self.sent_last.lock();
             let own = all.iter().find(|sent| sent.session == origin.session);
-            let sent = own.or_else(|| all.front().filter(|_| origin.source == Source::Emacs));
-            sent.map(|sent| (sent.provider.clone(), sent.at, sent.prompt.clone()))
+            let last = own.or_else(|| all.front().filter(|_| origin.source == Source::Emacs));
+            let asking = last.map(|last| last.prompt.asking);
+            let together = all.iter().rev().filter(|sent| Some(sent.prompt.asking) == asking);
+            let parts = |sent: &Sent| (sent.provider.clone(), sent.at, sent.prompt.clone(), sent.came.clone());
+            together.map(parts).collect()
         };
-        let (provider, at, prompt) = found.ok_or("nothing was sent to a model since the start")?;
-        self.inspected(provider, prompt, Some(at)).await
+        if found.is_empty() {
+            return Err("nothing was sent to a model since the start".to_string());
+        }
+        let mut all = Vec::new();
+        for (provider, at, prompt, came) in found {
+            let came = *came.lock();
+            all.push(Inspected { came, ..self.inspected(provider, prompt, Some(at)).await? });
+        }
+        Ok(all)
     }
 
     /// Returns the request that a question would be sent with: to the first provider that may have it, or that you would
@@ -115,8 +135,8 @@ impl Engine {
         let (nodes, (above, kept_out, proof)) = aside(move || (prompt.nodes.len(), engine.proof(&prompt, local))).await;
         let text = format!("{}\n\n{}", shown.headers.join("\n"), shown.body);
         let redacted = MASKS.iter().map(|mask| shown.body.matches(mask).count()).sum();
-        let (provider, url) = (config.name, shown.url);
-        Ok(Inspected { provider, url, sent, text, redacted, kept_out, nodes, above, proof })
+        let (provider, model, url) = (config.name, config.model, shown.url);
+        Ok(Inspected { provider, model, url, sent, came: None, text, redacted, kept_out, nodes, above, proof })
     }
 
     /// Counts which of its headings the reader may not see, and all such headings, and looks for words of these.

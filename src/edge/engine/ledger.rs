@@ -10,7 +10,7 @@ use crate::domain::id::SessionId;
 use crate::domain::memory::store::NewRecord;
 use crate::domain::money::caps::{Accounts, Caps, Held, Wanted};
 use crate::domain::money::prices::Price;
-use crate::domain::money::totals::Sum;
+use crate::domain::money::totals::Shares;
 use crate::domain::money::{Call, Cost, Micros};
 use crate::domain::port::{Charge, Completion, LogLevel, Profile, Prompt, ProviderError, ProviderErrorKind, Usage};
 use crate::domain::turn::prompt::tokens;
@@ -47,7 +47,7 @@ pub struct Behalf {
     /// The most that its conversation may cost by its preset, beside the user's own caps.
     pub cap: Option<Micros>,
     /// What its calls came to so far.
-    pub spent: Mutex<Sum>,
+    pub spent: Mutex<Shares>,
 }
 
 impl Behalf {
@@ -77,6 +77,9 @@ impl Default for Ledger {
     }
 }
 
+/// The tokens of a call, if they were said, and what it cost, once it is over.
+pub(super) type Came = Arc<Mutex<Option<(Option<Usage>, Cost)>>>;
+
 /// A call that is under way. Where nobody waits for it any more, it is written down as stopped.
 pub(super) struct Open<'a> {
     provider: &'a dyn Profile,
@@ -87,6 +90,8 @@ pub(super) struct Open<'a> {
     estimate: Cost,
     /// What is held for it.
     held: Option<Held>,
+    /// Where it is told what came of the request, for who looks at that.
+    came: Came,
     closed: bool,
 }
 
@@ -100,6 +105,11 @@ impl Metered for Open<'_> {
 }
 
 impl Open<'_> {
+    /// Returns where it will stand what came of it.
+    pub(super) fn came(&self) -> Came {
+        self.came.clone()
+    }
+
     /// Notes what came of the call.
     fn end(&mut self, result: &Result<Completion, ProviderError>) {
         let mut call = self.stopped();
@@ -160,6 +170,7 @@ impl Open<'_> {
         self.closed = true;
         self.engine.settle(self.held.take(), call);
         self.behalf.spent.lock().take(call);
+        *self.came.lock() = Some((call.usage, call.cost));
     }
 }
 
@@ -209,8 +220,8 @@ impl Engine {
         let wanted = self.wanted(provider, prompt, session, behalf)?;
         let estimate = wanted.estimate;
         let held = Some(self.hold_for_call(wanted, behalf).await?);
-        let (session, behalf) = (session.clone(), behalf.clone());
-        Ok(Open { provider, engine, session, behalf, at, estimate, held, closed: false })
+        let (session, behalf, came) = (session.clone(), behalf.clone(), Came::default());
+        Ok(Open { provider, engine, session, behalf, at, estimate, held, came, closed: false })
     }
 
     /// Returns what a call would need of the caps.

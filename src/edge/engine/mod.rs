@@ -222,7 +222,7 @@ pub struct Engine {
     /// The prompts that were sent last, the newest first.
     pub(super) sent_last: Mutex<std::collections::VecDeque<inspect::Sent>>,
     /// What was sent or would be, as it was shown last to whom.
-    pub(super) inspected: Mutex<Option<(SessionId, u64, inspect::Inspected)>>,
+    pub(super) inspected: Mutex<Option<(SessionId, u64, Vec<inspect::Inspected>)>>,
     /// What was asked last.
     pub(super) asked: Mutex<Option<(SessionId, String)>>,
     /// What records exchanges with providers.

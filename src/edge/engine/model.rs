@@ -261,7 +261,7 @@ impl Meter for TurnModel<'_> {
                 self.engine.tell_left_out(&self.session, &asks, self.names_private);
             }
         }
-        self.engine.keep_sent(&self.session, provider, prompt);
+        self.engine.keep_sent(&self.session, provider, prompt, call.came());
         Ok(Box::new(call))
     }
 }

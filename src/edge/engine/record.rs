@@ -11,7 +11,7 @@ use crate::domain::id::{ActionHash, FactsHash, NodeId, OperationId, PlanId, Sess
 use crate::domain::label::{Labels, Privacy, PrivacyTag, Provenance, Trust};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::money::Micros;
-use crate::domain::money::totals::Sum;
+use crate::domain::money::totals::{Share, Shares, Sum};
 use crate::domain::outside::{Led, Outside, Said};
 use crate::domain::port::{Call, Message, Prompt, Thinking, Thought, ToolSpec, Usage};
 use crate::domain::signal::{Depth, Role, Sensor};
@@ -703,6 +703,9 @@ struct TurnRecord {
     rounds: Vec<RoundRecord>,
     #[serde(default)]
     spent: SpentRecord,
+    /// Absent in records of the first versions, and where nobody was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    shares: Vec<ShareRecord>,
     seconds: f64,
 }
 
@@ -750,6 +753,44 @@ impl RoundRecord {
 /// What a turn cost: calls, millionths of a dollar, how many by a guess, how many of unknown price.
 #[derive(Default, Serialize, Deserialize)]
 struct SpentRecord(u64, u64, u64, u64);
+
+impl SpentRecord {
+    fn of(sum: &Sum) -> SpentRecord {
+        SpentRecord(sum.calls, sum.cost.0, sum.guessed, sum.unknown)
+    }
+
+    fn read(self) -> Sum {
+        let SpentRecord(calls, cost, guessed, unknown) = self;
+        Sum { calls, cost: Micros(cost), guessed, unknown, ..Sum::default() }
+    }
+}
+
+/// What the calls of one provider came to in it.
+#[derive(Serialize, Deserialize)]
+struct ShareRecord {
+    provider: String,
+    model: String,
+    spent: SpentRecord,
+    failed: u64,
+    input: u64,
+    output: u64,
+    cached: u64,
+    thinking: u64,
+}
+
+impl ShareRecord {
+    fn of(Share { provider, model, sum }: &Share) -> ShareRecord {
+        let (provider, model, spent) = (provider.clone(), model.clone(), SpentRecord::of(sum));
+        let Usage { input, output, cached, thinking } = sum.usage;
+        ShareRecord { provider, model, spent, failed: sum.failed, input, output, cached, thinking }
+    }
+
+    fn read(self) -> Share {
+        let ShareRecord { provider, model, spent, failed, input, output, cached, thinking } = self;
+        let usage = Usage { input, output, cached, thinking };
+        Share { provider, model, sum: Sum { failed, usage, ..spent.read() } }
+    }
+}
 
 /// A finished turn as it is kept for the trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -801,7 +842,8 @@ pub fn turn(finished: &Finished) -> Value {
         thinking: report.usage.thinking,
         routes: report.routes.clone(),
         rounds: report.rounds.iter().map(RoundRecord::of).collect(),
-        spent: SpentRecord(report.spent.calls, report.spent.cost.0, report.spent.guessed, report.spent.unknown),
+        spent: SpentRecord::of(&report.spent.all()),
+        shares: report.spent.iter().map(ShareRecord::of).collect(),
         seconds: finished.seconds,
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
@@ -810,7 +852,14 @@ pub fn turn(finished: &Finished) -> Value {
 /// Reads a finished turn.
 pub fn read_turn(value: &Value) -> Option<Finished> {
     let record: TurnRecord = serde_json::from_value(value.clone()).ok()?;
-    let SpentRecord(calls, cost, guessed, unknown) = record.spent;
+    let mut spent = Shares::default();
+    let (sum, known) = (record.spent.read(), record.provider.clone().zip(record.model.clone()));
+    if record.shares.is_empty() && sum.calls > 0 {
+        // Nobody noted whose they were: of several, all counted as one.
+        let (provider, model) = known.clone().unwrap_or_default();
+        spent.join(Share { provider, model, sum });
+    }
+    record.shares.into_iter().for_each(|share| spent.join(share.read()));
     let ending = match record.ending.as_str() {
         "answered" => Ending::Answered,
         "parked" => Ending::Parked,
@@ -836,10 +885,10 @@ pub fn read_turn(value: &Value) -> Option<Finished> {
         plans: record.plans.into_iter().map(PlanId).collect(),
         changed: record.changed,
         sources: record.sources.into_iter().map(NodeId::new).collect(),
-        answered_by: record.provider.zip(record.model),
+        answered_by: known,
         routes: record.routes,
         rounds: record.rounds.into_iter().filter_map(RoundRecord::read).collect(),
-        spent: Sum { calls, cost: Micros(cost), guessed, unknown, ..Sum::default() },
+        spent,
         usage: Usage { input: record.input, output: record.output, cached: record.cached, thinking: record.thinking },
         ..TurnReport::of(Conversation::empty())
     };

@@ -220,7 +220,7 @@ fn vote(mode: Mode, came: &Came) -> Vote {
 
 fn other(completion: Completion) -> Other {
     let text = proposal::parse(&completion).map_or_else(|_| completion.text.clone(), |(text, _)| text);
-    Other { provider: completion.provider, model: completion.model, text, usage: completion.usage }
+    Other { provider: completion.provider, model: completion.model, text }
 }
 
 fn sum(known: Option<Usage>, more: Option<Usage>) -> Option<Usage> {

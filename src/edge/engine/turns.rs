@@ -322,7 +322,7 @@ impl Engine {
                 }
             }
         };
-        report.spent = *behalf.spent.lock();
+        report.spent = std::mem::take(&mut *behalf.spent.lock());
         report.routes = std::mem::take(&mut *model.routes.lock());
         report.rounds = std::mem::take(&mut *model.rounds.lock());
         report.others = std::mem::take(&mut *model.others.lock());

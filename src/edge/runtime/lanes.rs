@@ -357,7 +357,7 @@ impl Turn {
         let payload = show::turn(finished, &self.engine.view())
             .list("refused", refused.iter().map(show::refused))
             .maybe("preset", self.engine.preset_name(&finished.session).map(|name| exact(&name)))
-            .list("others", finished.report.others.iter().map(show::other))
+            .list("others", finished.report.others.iter().map(|other| show::other(other, &finished.report.spent)))
             .keyword("action", "turn-done");
         let payload = match privacy {
             Privacy::Open => payload,

@@ -7,6 +7,7 @@ use crate::domain::gate::{Trace, page};
 use crate::domain::inert::{exact, inert};
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
+use crate::domain::money::totals::{Share, Shares, Sum};
 use crate::domain::port::Locality;
 use crate::domain::query::run::Hit;
 use crate::domain::query::show::Row;
@@ -184,7 +185,9 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
     });
     let (provider, model) = report.answered_by.clone().unzip();
     // Nothing is paid for what this program answers itself, and nothing is said of it.
-    let cost = Some(report.spent).filter(|spent| spent.calls > 0).map(|spent| spent.words());
+    let cost = Some(report.spent.all()).filter(|spent| spent.calls > 0).map(|spent| spent.words());
+    // Of one alone it is what the turn came to.
+    let shares = report.spent.iter().filter(|_| report.spent.iter().len() > 1).map(share);
     let told = |tokens: u64| Some(tokens).filter(|tokens| *tokens > 0);
     Plist::new()
         .text("turn", finished.turn.0.as_str())
@@ -201,6 +204,7 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .maybe_int("tokens-cached", told(report.usage.cached))
         .maybe_int("tokens-thinking", told(report.usage.thinking))
         .maybe("cost", cost)
+        .list("shares", shares)
         .float("seconds", (finished.seconds * 1000.0).round() / 1000.0)
         .texts("routes", report.routes.iter().map(|words| exact(words)))
         .list("rounds", report.rounds.iter().map(round))
@@ -208,6 +212,17 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .list("trace", report.deeds.iter().map(deed))
         .texts("plans", report.plans.iter().map(|id| id.0.clone()))
         .texts("changed", report.changed.iter().cloned())
+}
+
+/// Returns what the calls of one of several providers came to in a turn.
+fn share(share: &Share) -> Sexp {
+    let who = Plist::new().text("provider", exact(&share.provider)).text("model", exact(&share.model));
+    came_to(who.int("calls", share.sum.calls as i64), &share.sum).build()
+}
+
+fn came_to(of: Plist, sum: &Sum) -> Plist {
+    let tokens = of.int("tokens-in", sum.usage.input as i64).int("tokens-out", sum.usage.output as i64);
+    tokens.text("cost", sum.words())
 }
 
 /// Returns what came of asking several models at once.
@@ -228,22 +243,18 @@ fn round(round: &Round) -> Sexp {
 /// Of an answer beside the one that the chat goes on from at most so many bytes are sent.
 const OTHER: usize = 64 * 1024;
 
-/// Returns an answer beside the one that the chat goes on from; it stands in an Org buffer, and is inert.
-pub fn other(other: &Other) -> Sexp {
+/// Returns an answer beside the one that the chat goes on from, with what its model came to in the turn; it stands in an Org
+/// buffer, and is inert.
+pub fn other(other: &Other, spent: &Shares) -> Sexp {
     let whole = other.text.trim();
     let end = (0..=whole.len().min(OTHER)).rev().find(|&end| whole.is_char_boundary(end)).unwrap_or(0);
     let mut text = inert(whole.get(..end).unwrap_or(""));
     if end < whole.len() {
         text.push_str(&format!("…\n\n({} more were left out.)", counted(whole.len() - end, "byte")));
     }
-    let usage = other.usage.unwrap_or_default();
-    Plist::new()
-        .text("provider", exact(&other.provider))
-        .text("model", exact(&other.model))
-        .text("text", text)
-        .int("tokens-in", usage.input as i64)
-        .int("tokens-out", usage.output as i64)
-        .build()
+    let who =
+        Plist::new().text("provider", exact(&other.provider)).text("model", exact(&other.model)).text("text", text);
+    spent.of(&other.provider).map_or(who.clone(), |share| came_to(who, &share.sum)).build()
 }
 
 /// Returns the word for where a provider runs.

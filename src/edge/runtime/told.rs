@@ -1,5 +1,6 @@
 //! Answers about what models are told: the context with its reasons, pins, and the exact request.
 
+use crate::domain::count::counted;
 use crate::domain::id::NodeId;
 use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
@@ -31,47 +32,61 @@ pub(super) async fn pin(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -
     Ok(Plist::new().text("text", exact(&text)).texts("plans", plans))
 }
 
-/// Shows the last request, or with words the next one, in pages: behind the first one as it was shown.
+/// Shows the last request, with those that were sent beside it, or with words the next one; in pages: behind the first one
+/// as it was shown.
 pub(super) async fn inspect(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -> Result<Plist, String> {
     if !origin.rights.see_private {
         return Err("this channel may not see what is sent".to_string());
     }
-    let from = payload.count_at("from").unwrap_or(0);
-    if from == 0 {
+    let at = (payload.count_at("which").unwrap_or(0), payload.count_at("from").unwrap_or(0));
+    if at == (0, 0) {
         let inspected = match payload.text_at("text") {
             Some(_) => {
                 engine.mark_private(&origin.session, privacy_at(payload));
-                engine.inspect_next(asked(origin.clone(), payload, &str::to_string)).await?
+                vec![engine.inspect_next(asked(origin.clone(), payload, &str::to_string)).await?]
             }
             None => engine.inspect_last(origin).await?,
         };
         let name = engine.next_serial();
         *engine.inspected.lock() = Some((origin.session.clone(), name, inspected));
-        return page_of_shown(engine, origin, Some(name), from);
+        return page_of_shown(engine, origin, Some(name), at);
     }
     let name = payload.count_at("shown").and_then(|name| u64::try_from(name).ok());
-    page_of_shown(engine, origin, name, from)
+    page_of_shown(engine, origin, name, at)
 }
 
-/// Returns a page of the request that was shown under this name, and of no other.
-fn page_of_shown(engine: &Engine, origin: &Origin, name: Option<u64>, from: usize) -> Result<Plist, String> {
+/// Returns a page of one of the requests that were shown under this name, and of no others.
+fn page_of_shown(
+    engine: &Engine,
+    origin: &Origin,
+    name: Option<u64>,
+    (which, from): (usize, usize),
+) -> Result<Plist, String> {
     let shown = engine.inspected.lock();
-    let (session, shown, inspected) = shown.as_ref().ok_or("nothing was shown yet")?;
+    let (session, shown, all) = shown.as_ref().ok_or("nothing was shown yet")?;
     if *session != origin.session || name != Some(*shown) {
         return Err("something else was shown meanwhile; ask again".to_string());
     }
+    let inspected =
+        all.get(which).ok_or_else(|| format!("no more than {} were shown", counted(all.len(), "request")))?;
     let proof = match inspected.proof {
         Proof::Absent => "absent",
         Proof::Quoted => "quoted",
         Proof::Here => "here",
         Proof::Unknown => "unknown",
     };
+    let usage = inspected.came.and_then(|(usage, _)| usage);
     let (text, next) = slice(&inspected.text, from);
     Ok(page_of(text, next)
         .int("shown", *shown as i64)
+        .int("requests", all.len() as i64)
         .text("provider", inspected.provider.as_str())
+        .text("model", exact(&inspected.model))
         .text("url", inspected.url.as_str())
         .maybe("sent", inspected.sent.map(|at| at.to_string()))
+        .maybe_int("tokens-in", usage.map(|usage| usage.input))
+        .maybe_int("tokens-out", usage.map(|usage| usage.output))
+        .maybe("cost", inspected.came.map(|(_, cost)| cost.words()))
         .int("redacted", inspected.redacted as i64)
         .int("kept-out", inspected.kept_out as i64)
         .int("nodes", inspected.nodes as i64)

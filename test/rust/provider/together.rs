@@ -4,6 +4,7 @@
 use super::*;
 use crate::support::engine::{Home, ask as words, ask_from, origin, provide, waiting};
 use crate::support::soak::survived;
+use passepartout::domain::money::Cost;
 use passepartout::domain::turn::Ending;
 use passepartout::domain::turn::consensus::{Mode, Round};
 use passepartout::edge::config::Config;
@@ -98,13 +99,29 @@ async fn what_most_models_want_is_followed_and_the_trace_shows_who_disagrees() {
     assert!(streamed.ends_with("From one.") && !streamed.contains("From two."), "{streamed}");
     // Each call stands in the ledger, and the turn counts the tokens of all.
     assert_eq!(engine.calls(100).await.expect("the ledger").len(), 6);
-    assert_eq!((report.spent.calls, report.usage.input), (6, 66));
+    let shares = report.spent.iter().map(|share| (share.provider.as_str(), share.sum.calls, share.sum.usage.input));
+    let mut shares: Vec<_> = shares.collect();
+    shares.sort_unstable();
+    assert_eq!(shares, [("one", 2, 22), ("three", 2, 22), ("two", 2, 22)], "each has its own");
+    assert_eq!((report.spent.all().calls, report.usage.input), (6, 66));
     for server in &servers {
         let second = &server.requests()[1];
         assert!(second.body.contains("boiler") && !second.body.contains("pipe"), "all go on from what was followed");
     }
     let kept = engine.turns(1).await.expect("it is kept");
-    assert_eq!(kept[0].report.rounds, report.rounds);
+    assert_eq!((&kept[0].report.rounds, &kept[0].report.spent), (&report.rounds, &report.spent));
+    // Each of the requests that went out for the last answer is shown, with what came of it.
+    let shown = engine.inspect_last(&origin()).await.expect("they can be shown");
+    let mut shown: Vec<_> = shown.iter().map(|one| (one.provider.as_str(), one.came, one.text.as_str())).collect();
+    shown.sort_unstable_by_key(|(provider, ..)| *provider);
+    assert_eq!(shown.iter().map(|(provider, ..)| *provider).collect::<Vec<_>>(), ["one", "three", "two"]);
+    for (provider, came, text) in shown {
+        assert!(text.contains("What about the boiler?"), "{provider}: {text}");
+        assert_eq!(
+            came.map(|(usage, cost)| (usage.map(|usage| usage.input), cost)),
+            Some((Some(11), Cost::Known(Default::default())))
+        );
+    }
     assert!(kept[0].report.others.is_empty(), "answers stand in the chat, and in no record");
 }
 
