@@ -19,7 +19,6 @@ use crate::edge::embed::{self, folder};
 use crate::edge::engine::Engine;
 use crate::edge::engine::model::contact;
 use crate::edge::engine::record::kind;
-use crate::edge::provider::http::{Clients, Timeouts};
 use crate::edge::thread::aside;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::{Mutex, RwLock};
@@ -117,9 +116,10 @@ enum Step {
 impl Engine {
     /// Makes the embedder that the settings name. `keep` says whether its vectors go to the cache folder.
     pub(super) fn set_up_embedding(&self, keep: bool) {
-        let first = Duration::from_secs(self.config.request_timeout);
-        let timeouts = Timeouts { first, whole: WHOLE, ..Timeouts::default() };
-        let clients = Clients::new(timeouts).map_err(|error| error.to_string());
+        let seconds = Duration::from_secs;
+        let clients = self.clients().map_err(|error| error.to_string()).map(|clients| {
+            clients.waiting(seconds(self.config.request_timeout), seconds(self.config.stall_timeout), WHOLE)
+        });
         let made = clients.and_then(|clients| embed::embedder(&self.config, &clients, &self.vault));
         let mut state = self.embedding.state.lock();
         state.folder = keep.then(|| folder::of(&self.config.cache, &self.config.store));

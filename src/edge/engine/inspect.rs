@@ -129,7 +129,8 @@ impl Engine {
         prompt: Prompt,
         sent: Option<jiff::Timestamp>,
     ) -> Result<Inspected, String> {
-        let shown = shown(&config, &prompt, self.vault.clone()).await?;
+        let clients = self.clients().map_err(|why| format!("no HTTP client: {why}"))?;
+        let shown = shown(&config, &prompt, &clients, self.vault.clone()).await?;
         let local = config.locality() != Locality::Remote;
         let engine = self.clone();
         let (nodes, (above, kept_out, proof)) = aside(move || (prompt.nodes.len(), engine.proof(&prompt, local))).await;

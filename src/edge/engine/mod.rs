@@ -220,6 +220,8 @@ pub struct Engine {
     /// What the user wants in every context in this session of the program, or out of it.
     pub(super) pins: Mutex<BTreeMap<NodeId, bool>>,
     /// The prompts that were sent last, the newest first.
+    /// The HTTP clients, once somebody needed them.
+    pub(super) clients: Mutex<Option<crate::edge::provider::http::Clients>>,
     pub(super) sent_last: Mutex<std::collections::VecDeque<inspect::Sent>>,
     /// What was sent or would be, as it was shown last to whom.
     pub(super) inspected: Mutex<Option<(SessionId, u64, Vec<inspect::Inspected>)>>,
@@ -343,6 +345,7 @@ impl Engine {
             chosen_presets: Mutex::default(),
             slices: Mutex::default(),
             pins: Mutex::default(),
+            clients: Mutex::default(),
             sent_last: Mutex::default(),
             inspected: Mutex::default(),
             asked: Mutex::default(),

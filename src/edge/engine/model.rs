@@ -466,7 +466,12 @@ impl Engine {
         places
     }
 
+    /// Returns the HTTP clients of everything that asks models or embedders; they are made once, so that connections stay.
     pub(super) fn clients(&self) -> Result<Clients, reqwest::Error> {
+        let mut kept = self.clients.lock();
+        if let Some(clients) = &*kept {
+            return Ok(clients.clone());
+        }
         let (config, seconds) = (&self.config, Duration::from_secs);
         let timeouts = Timeouts {
             connect: seconds(config.connect_timeout),
@@ -475,7 +480,7 @@ impl Engine {
             ..Timeouts::default()
         };
         let retries = Retries::new(config.request_tries, seconds(config.retry_wait));
-        Ok(Clients::new(timeouts)?.retrying(retries).taped(self.deck.clone()))
+        Ok(kept.insert(Clients::new(timeouts)?.retrying(retries).taped(self.deck.clone())).clone())
     }
 
     /// Builds the cascade from the settings.

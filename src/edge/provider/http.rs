@@ -3,7 +3,10 @@
 use crate::edge::provider::config::{Address, ConfigError};
 use crate::edge::provider::deck::Deck;
 use crate::edge::provider::retry::Retries;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +51,8 @@ impl Default for Limits {
     }
 }
 
+/// The clients of so many sockets are kept.
+const MOST_SOCKETS: usize = 16;
 /// The largest list of models that is read, in bytes.
 const MAX_LIST: usize = 4 * 1024 * 1024;
 
@@ -59,6 +64,8 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 pub struct Clients {
     outward: reqwest::Client,
     loopback: reqwest::Client,
+    /// One for each Unix socket.
+    sockets: Arc<Mutex<BTreeMap<PathBuf, reqwest::Client>>>,
     timeouts: Timeouts,
     retries: Retries,
     deck: Option<Arc<Deck>>,
@@ -71,6 +78,7 @@ impl Clients {
         Ok(Clients {
             outward: builder(timeouts).build()?,
             loopback: builder(timeouts).no_proxy().resolve_to_addrs("localhost", &here).build()?,
+            sockets: Arc::default(),
             timeouts,
             retries: Retries::default(),
             deck: None,
@@ -92,6 +100,11 @@ impl Clients {
         Clients { deck: None, ..self.clone() }
     }
 
+    /// Returns the same clients for whoever waits otherwise; how long a connection may take to stand stays.
+    pub fn waiting(&self, first: Duration, stall: Duration, whole: Duration) -> Clients {
+        Clients { timeouts: Timeouts { first, stall, whole, ..self.timeouts }, ..self.clone() }
+    }
+
     /// Returns the deck, where there is one.
     pub(super) fn deck(&self) -> Option<&Arc<Deck>> {
         self.deck.as_ref()
@@ -110,14 +123,28 @@ impl Clients {
     /// Returns the client for an address.
     pub(crate) fn to(&self, address: &Address, name: &str) -> Result<reqwest::Client, ConfigError> {
         match &address.socket {
-            Some(path) => builder(self.timeouts)
-                .no_proxy()
-                .unix_socket(path.as_path())
-                .build()
+            Some(path) => self
+                .of_socket(path)
                 .map_err(|error| ConfigError::Client { name: name.to_string(), why: error.to_string() }),
             None if address.is_loopback() => Ok(self.loopback.clone()),
             None => Ok(self.outward.clone()),
         }
+    }
+}
+
+impl Clients {
+    fn of_socket(&self, path: &Path) -> Result<reqwest::Client, reqwest::Error> {
+        let mut sockets = self.sockets.lock();
+        if let Some(known) = sockets.get(path) {
+            return Ok(known.clone());
+        }
+        let made = builder(self.timeouts).no_proxy().unix_socket(path).build()?;
+        if sockets.len() >= MOST_SOCKETS {
+            // Who uses one goes on with it.
+            sockets.clear();
+        }
+        sockets.insert(path.to_path_buf(), made.clone());
+        Ok(made)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::domain::port::{Prompt, Provider, Streamed};
 use crate::edge::provider::config::ProviderConfig;
-use crate::edge::provider::http::{Clients, Limits, Timeouts};
+use crate::edge::provider::http::{Clients, Limits};
 use crate::edge::provider::served::{Served, key_headers};
 use crate::edge::secret::Vault;
 use std::hash::{BuildHasher, RandomState};
@@ -36,13 +36,19 @@ pub struct Shown {
 ///
 /// # Errors
 /// In words, when the provider cannot be set up or the request cannot be made.
-pub async fn shown(config: &ProviderConfig, prompt: &Prompt, vault: Arc<Vault>) -> Result<Shown, String> {
+pub async fn shown(
+    config: &ProviderConfig,
+    prompt: &Prompt,
+    clients: &Clients,
+    vault: Arc<Vault>,
+) -> Result<Shown, String> {
     let door = Door::open().await?;
     let url = door.url();
     let here = ProviderConfig { url, ..config.clone() }.address().map_err(|why| why.to_string())?;
-    let clients = Clients::new(Timeouts::default()).map_err(|why| why.to_string())?;
-    let served = Served::new(config.clone(), &clients, Limits::default(), vault)
-        .and_then(|served| served.shown_at(&clients, here))
+    // Nothing of it is an exchange to be recorded.
+    let clients = &clients.untaped();
+    let served = Served::new(config.clone(), clients, Limits::default(), vault)
+        .and_then(|served| served.shown_at(clients, here))
         .map_err(|why| why.to_string())?;
     let mut sink = |_: Streamed<'_>| {};
     let made = async {

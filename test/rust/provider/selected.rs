@@ -54,7 +54,7 @@ impl World {
     /// Two providers, “far” and “near”, that say who they are, and a function that is asked or not.
     async fn new(does: Does, selector: bool) -> World {
         let home = Home::new(&[("notes.org", NOTES)]);
-        let says = |text: &str| Script::answer(Dialect::OpenAi, &[text], &[]);
+        let says = |text: &str| Script::answer(Dialect::OpenAi, &[text], &[]).staying();
         let servers = ["far", "near"].map(|name| FakeServer::start((0..8).map(|_| says(name)).collect::<Vec<_>>()));
         let emacs = Arc::new(Chooser(Mutex::new(does), Mutex::default()));
         *home.editor.lock().expect("not poisoned") = emacs.clone();
@@ -172,4 +172,20 @@ async fn the_function_chooses_a_model_as_well_and_none_that_runs_elsewhere() {
     let finished = world.ask("* Health").await;
     assert_eq!(by(&finished), None, "{:?}", finished.report);
     assert!(world.servers.iter().all(|server| server.connections() == 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whichever_model_the_function_chooses_the_connection_stays() {
+    let world = World::new(Does::Names(vec!["near/small"]), true).await;
+    for model in ["near/small", "near/large", "near", "near/small"] {
+        *world.emacs.0.lock().expect("not poisoned") = Does::Names(vec![model]);
+        let finished = world.ask("* Boiler").await;
+        assert_eq!(by(&finished), Some("near"), "{model}: {:?}", finished.report.notice);
+    }
+    // Providers that are set up anew ask over it as well.
+    let choice = passepartout::edge::engine::cascade::Choice::parse("near recall").expect("an order");
+    world.engine.set_cascade(&crate::support::engine::origin(), choice).await.expect("it is set");
+    assert_eq!(by(&world.ask("* Boiler").await), Some("near"));
+    let near = &world.servers[1];
+    assert_eq!((near.requests().len(), near.connections()), (5, 1));
 }

@@ -95,7 +95,7 @@ fn handed_back(dialect: Dialect, other: fn(ProviderConfig) -> ProviderConfig) ->
     prompt.messages.push(Message::Calls { text: answer.text, calls: answer.calls, thinking: answer.thinking });
     prompt.messages.extend(results);
     let settings = other(config(dialect, &server.url()));
-    let shown = run(shown(&settings, &prompt, vault())).expect("it can be shown");
+    let shown = run(shown(&settings, &prompt, &clients(timeouts(20_000, 20_000)), vault())).expect("it can be shown");
     let next = served(settings, timeouts(20_000, 20_000), Limits::default());
     ask(&next, &prompt).0.expect("an answer");
     let sent = &server.requests()[1];

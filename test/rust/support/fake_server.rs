@@ -67,6 +67,8 @@ pub struct Reply {
     ending: Ending,
     /// Not even a status line.
     mute: bool,
+    /// The connection stays for the next request.
+    stays: bool,
     /// What happens after the request came and before it is answered.
     meanwhile: Option<Arc<dyn Fn() + Send + Sync>>,
 }
@@ -82,6 +84,7 @@ impl Reply {
             pause: Duration::ZERO,
             ending: Ending::Clean,
             mute: false,
+            stays: false,
             meanwhile: None,
         }
     }
@@ -118,6 +121,13 @@ impl Reply {
     /// Nothing at all: the request is read, and then silence.
     pub fn nothing() -> Self {
         Reply { mute: true, ending: Ending::Silence, ..Reply::raw(200, "", "") }
+    }
+
+    /// Keeps the connection for the next request.
+    #[allow(dead_code, reason = "for tests that count connections")]
+    pub fn staying(mut self) -> Self {
+        self.stays = true;
+        self
     }
 
     pub fn header(mut self, name: &str, value: &str) -> Self {
@@ -273,11 +283,16 @@ impl Drop for FakeServer {
 }
 
 async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
-    let Some(request) = read_request(&mut stream).await else { return };
+    while serve_one(&mut stream, &shared).await {}
+}
+
+/// Answers one request; tells whether the connection stays for another one.
+async fn serve_one(stream: &mut TcpStream, shared: &Shared) -> bool {
+    let Some(request) = read_request(stream).await else { return false };
     if request.path == "/api/show" && !shared.scripts_models.load(Ordering::Relaxed) {
         shared.connections.fetch_sub(1, Ordering::Relaxed);
-        let _ = write_reply(&mut stream, &Reply::raw(200, "application/json", "{}")).await;
-        return;
+        let _ = write_reply(stream, &Reply::raw(200, "application/json", "{}")).await;
+        return false;
     }
     if !shared.forgets.load(Ordering::Relaxed) {
         shared.requests.lock().expect("not poisoned").push(request);
@@ -287,7 +302,8 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     if let Some(act) = &reply.meanwhile {
         act();
     }
-    let over = write_reply(&mut stream, &reply).await;
+    let over = write_reply(stream, &reply).await;
+    let stays = reply.stays && over.is_ok() && reply.ending == Ending::Clean;
     let went = match (over, reply.ending) {
         (Err(_), _) => true,
         (Ok(()), Ending::Silence) => matches!(stream.read(&mut [0; 1]).await, Ok(0) | Err(_)),
@@ -297,6 +313,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         *shared.gone.lock().expect("not poisoned") += 1;
         shared.changed.notify_all();
     }
+    stays
 }
 
 async fn read_request(stream: &mut TcpStream) -> Option<Recorded> {
@@ -331,7 +348,9 @@ async fn write_reply(stream: &mut TcpStream, reply: &Reply) -> std::io::Result<(
     if reply.mute {
         return Ok(());
     }
-    let mut head = format!("HTTP/1.1 {} Scripted\r\ntransfer-encoding: chunked\r\nconnection: close\r\n", reply.status);
+    let stays = if reply.stays { "keep-alive" } else { "close" };
+    let mut head =
+        format!("HTTP/1.1 {} Scripted\r\ntransfer-encoding: chunked\r\nconnection: {stays}\r\n", reply.status);
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
