@@ -561,6 +561,8 @@ Where you have not, the environment may."
     (dolist (entry '((passepartout-connect-timeout . :connect-timeout)
                      (passepartout-request-timeout . :request-timeout)
                      (passepartout-stall-timeout . :stall-timeout)
+                     (passepartout-answer-timeout . :answer-timeout)
+                     (passepartout-embedding-timeout . :embedding-timeout)
                      (passepartout-request-tries . :request-tries)
                      (passepartout-retry-wait . :retry-wait)
                      (passepartout-consensus-timeout . :consensus-timeout)))

@@ -175,7 +175,7 @@ Each entry is (NAME . PLIST) with the keys :model, :tools, :prompt,
 
 (defcustom passepartout-connect-timeout 5
   "Seconds until a connection to a model provider must stand.
-A change of this and of the next four options counts from the next
+A change of this and of the next six options counts from the next
 start of the core (see `passepartout-restart')."
   :type 'natnum
   :package-version '(passepartout . "0.1.0"))
@@ -187,6 +187,18 @@ start of the core (see `passepartout-restart')."
 
 (defcustom passepartout-stall-timeout 30
   "Seconds for which a model provider may be silent within an answer."
+  :type 'natnum
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-answer-timeout 1800
+  "Seconds that a whole answer of a model provider may take."
+  :type 'natnum
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-embedding-timeout 120
+  "Seconds that an embedding server may take for all texts of one request.
+How long it may take to connect, to begin, and be silent is said by
+`passepartout-connect-timeout' and the options behind it."
   :type 'natnum
   :package-version '(passepartout . "0.1.0"))
 

@@ -243,6 +243,10 @@ pub struct Config {
     pub request_timeout: u64,
     /// How long a provider may be silent within its answer, in seconds.
     pub stall_timeout: u64,
+    /// How long a provider may take for a whole answer, in seconds.
+    pub answer_timeout: u64,
+    /// How long an embedding server may take for a whole batch, in seconds.
+    pub embedding_timeout: u64,
     /// How often a provider is asked for one answer while it is overloaded.
     pub request_tries: u32,
     /// The longest wait before it is asked again, in seconds.
@@ -313,6 +317,8 @@ pub const READ: &[&str] = &[
     "CONNECT_TIMEOUT",
     "REQUEST_TIMEOUT",
     "STALL_TIMEOUT",
+    "ANSWER_TIMEOUT",
+    "EMBEDDING_TIMEOUT",
     "REQUEST_TRIES",
     "RETRY_WAIT",
     "CONSENSUS",
@@ -472,6 +478,8 @@ impl Config {
             connect_timeout: 5,
             request_timeout: 60,
             stall_timeout: 30,
+            answer_timeout: 1_800,
+            embedding_timeout: 120,
             request_tries: 3,
             retry_wait: 20,
             consensus: BTreeMap::new(),
@@ -553,6 +561,8 @@ impl Config {
         number("CONNECT_TIMEOUT", &mut |n| self.connect_timeout = seconds(n));
         number("REQUEST_TIMEOUT", &mut |n| self.request_timeout = seconds(n));
         number("STALL_TIMEOUT", &mut |n| self.stall_timeout = seconds(n));
+        number("ANSWER_TIMEOUT", &mut |n| self.answer_timeout = seconds(n));
+        number("EMBEDDING_TIMEOUT", &mut |n| self.embedding_timeout = seconds(n));
         number("REQUEST_TRIES", &mut |n| self.request_tries = tries(n));
         number("RETRY_WAIT", &mut |n| self.retry_wait = n.min(3600));
         number("CONSENSUS_TIMEOUT", &mut |n| self.consensus_timeout = seconds(n));
@@ -709,6 +719,8 @@ impl Config {
         number("connect-timeout", &mut |n| self.connect_timeout = seconds(n));
         number("request-timeout", &mut |n| self.request_timeout = seconds(n));
         number("stall-timeout", &mut |n| self.stall_timeout = seconds(n));
+        number("answer-timeout", &mut |n| self.answer_timeout = seconds(n));
+        number("embedding-timeout", &mut |n| self.embedding_timeout = seconds(n));
         number("request-tries", &mut |n| self.request_tries = tries(n));
         number("retry-wait", &mut |n| self.retry_wait = n.min(3600));
         number("consensus-timeout", &mut |n| self.consensus_timeout = seconds(n));

@@ -550,9 +550,12 @@ machine vectors.example login apikey password k2\n"))
 (ert-deftest passepartout-events-patience-is-told-where-you-have-said-so ()
   (should-not (passepartout-events--patience))
   (let ((passepartout-stall-timeout 7)
+        (passepartout-answer-timeout 90)
+        (passepartout-embedding-timeout 1800)
         (passepartout-request-tries 1))
     (should (equal (passepartout-events--patience)
-                   '(:stall-timeout 7 :request-tries 1)))))
+                   '(:stall-timeout 7 :answer-timeout 90
+                     :embedding-timeout 1800 :request-tries 1)))))
 
 (provide 'passepartout-events-tests)
 ;;; passepartout-events-tests.el ends here

@@ -168,6 +168,8 @@ fn the_defaults_in_the_manual_are_those_of_the_code() {
         ("CONNECT_TIMEOUT", config.connect_timeout.to_string()),
         ("REQUEST_TIMEOUT", config.request_timeout.to_string()),
         ("STALL_TIMEOUT", config.stall_timeout.to_string()),
+        ("ANSWER_TIMEOUT", config.answer_timeout.to_string()),
+        ("EMBEDDING_TIMEOUT", config.embedding_timeout.to_string()),
         ("REQUEST_TRIES", config.request_tries.to_string()),
         ("RETRY_WAIT", config.retry_wait.to_string()),
         ("CONSENSUS_TIMEOUT", config.consensus_timeout.to_string()),

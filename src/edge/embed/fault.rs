@@ -44,6 +44,13 @@ impl Teller<'_> {
         use EmbedErrorKind::{Away, Texts};
         let host = self.host;
         match fault {
+            Fault::Slow(whole) => {
+                let seconds = whole.as_secs();
+                let text = format!(
+                    "{host} was not done after {seconds} s, as passepartout-embedding-timeout says; it is asked again later"
+                );
+                self.error(Away, text)
+            }
             Fault::Silent => self.error(Away, format!("{host} said nothing in time; it is asked again later")),
             Fault::Web(error) if error.is_timeout() => {
                 self.error(Away, format!("{host} does not take the connection: is it up, and the network?"))

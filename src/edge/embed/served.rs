@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// The largest answer that is read, in bytes: far more than the vectors of one batch take.
 const MOST_BYTES: usize = 16 << 20;
@@ -43,6 +44,8 @@ pub(super) enum Fault {
     Web(reqwest::Error),
     /// Nothing in time.
     Silent,
+    /// Something, and not all of it in this time.
+    Slow(Duration),
     /// A status other than success, with the beginning of what came with it, and after how many seconds to come again.
     Status(u16, String, Option<u64>),
     /// What came is no answer.
@@ -139,7 +142,7 @@ impl Served {
             }
             serde_json::from_slice(&body).map_err(|_| Fault::Garbled("it is no list of vectors".to_string()))
         };
-        tokio::time::timeout(self.timeouts.whole, read).await.unwrap_or(Err(Fault::Silent))
+        tokio::time::timeout(self.timeouts.whole, read).await.unwrap_or(Err(Fault::Slow(self.timeouts.whole)))
     }
 
     async fn numbers(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Fault> {

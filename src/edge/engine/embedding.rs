@@ -38,8 +38,6 @@ const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(3600);
 const MOST_REFUSED: u32 = 8;
 /// So often at most all vectors are made anew because the server gives others now, until the next start.
 const MOST_RENEWALS: u32 = 3;
-/// A batch, and the question of a turn, may take so long.
-const WHOLE: Duration = Duration::from_secs(120);
 
 /// What is known of vectors, and what makes them.
 #[derive(Default)]
@@ -117,9 +115,9 @@ impl Engine {
     /// Makes the embedder that the settings name. `keep` says whether its vectors go to the cache folder.
     pub(super) fn set_up_embedding(&self, keep: bool) {
         let seconds = Duration::from_secs;
-        let clients = self.clients().map_err(|error| error.to_string()).map(|clients| {
-            clients.waiting(seconds(self.config.request_timeout), seconds(self.config.stall_timeout), WHOLE)
-        });
+        let (config, clients) = (&self.config, self.clients().map_err(|error| error.to_string()));
+        let (first, stall) = (seconds(config.request_timeout), seconds(config.stall_timeout));
+        let clients = clients.map(|clients| clients.waiting(first, stall, seconds(config.embedding_timeout)));
         let made = clients.and_then(|clients| embed::embedder(&self.config, &clients, &self.vault));
         let mut state = self.embedding.state.lock();
         state.folder = keep.then(|| folder::of(&self.config.cache, &self.config.store));

@@ -477,7 +477,7 @@ impl Engine {
             connect: seconds(config.connect_timeout),
             first: seconds(config.request_timeout),
             stall: seconds(config.stall_timeout),
-            ..Timeouts::default()
+            whole: seconds(config.answer_timeout),
         };
         let retries = Retries::new(config.request_tries, seconds(config.retry_wait));
         Ok(kept.insert(Clients::new(timeouts)?.retrying(retries).taped(self.deck.clone())).clone())

@@ -186,6 +186,18 @@ impl Teller<'_> {
         )
     }
 
+    /// Returns the error for an answer that came, and was not whole in the time that it has.
+    pub(super) fn slow(&self, whole: Duration) -> ProviderError {
+        let (host, seconds) = (self.host(), whole.as_secs_f32());
+        self.error(
+            ProviderErrorKind::Timeout,
+            format!(
+                "{host} was not done after {seconds} seconds: passepartout-answer-timeout says how long a whole answer \
+                 may take"
+            ),
+        )
+    }
+
     /// Returns the error for an answer that broke off, after so many characters of text if it is known.
     pub(super) fn cut(&self, characters: Option<usize>) -> ProviderError {
         let host = self.host();

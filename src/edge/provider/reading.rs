@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// One answer as it comes in.
@@ -85,9 +84,9 @@ impl<'a> Reading<'a> {
             match tokio::time::timeout_at(deadline.min(whole), &mut next).await {
                 Ok(Ok(event)) => return Ok(event),
                 Ok(Err(_)) => return Err(self.stopped()),
-                Err(_) if Instant::now() >= whole => return Err(self.silence(timeouts.whole)),
+                Err(_) if Instant::now() >= whole => return Err(self.late(self.teller.slow(timeouts.whole))),
                 Err(_) if self.watch.seen().alive != alive => {}
-                Err(_) => return Err(self.silence(patience)),
+                Err(_) => return Err(self.late(self.teller.silent(Some(patience)))),
             }
         }
     }
@@ -163,8 +162,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn silence(&self, patience: Duration) -> ProviderError {
-        let mut error = self.teller.silent(Some(patience));
+    /// Says in an error about time how much of the answer there is.
+    fn late(&self, mut error: ProviderError) -> ProviderError {
         let kept = self.answer.text.chars().count();
         if kept > 0 {
             error.text.push_str(&format!("; the {kept} characters before that are kept"));

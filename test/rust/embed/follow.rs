@@ -1,6 +1,7 @@
 //! How vectors follow memory, what of it goes where, and that nothing is lost with a server.
 
-use crate::support::engine::{Home, ask_from, origin, waiting};
+use crate::support::engine::{Home, ask_from, origin, provide, waiting};
+use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use async_trait::async_trait;
 use passepartout::domain::embed::hashing::hashed;
 use passepartout::domain::embed::{Batch, Vector};
@@ -9,11 +10,13 @@ use passepartout::domain::label::{Privacy, PrivacyTag};
 use passepartout::domain::port::{EmbedError, EmbedErrorKind, Embedder, Locality, Nearness};
 use passepartout::domain::signal::{Origin, Role, Said};
 use passepartout::domain::turn::Ending;
+use passepartout::edge::embed::{Backend, EmbeddingSetting};
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::embedding::Drained;
 use passepartout::edge::engine::turns::Ask;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// An embedder that writes down what it is sent, and misbehaves on demand.
 struct Scripted {
@@ -351,4 +354,28 @@ async fn the_doctor_and_the_command_say_how_it_stands() {
     let finished = engine.ask(ask_from(origin(), "/embed"), engine.new_turn(), &mut |_| {}).await;
     let text = finished.report.text;
     assert!(text.contains("on this machine; 2 vectors of 384 numbers"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_answer_and_all_texts_of_a_request_have_the_time_that_the_settings_give() {
+    // Each gives signs of life for minutes.
+    let drips = |reply: Reply| FakeServer::start([reply.in_pieces(20).dripping(Duration::from_millis(50))]);
+    let model = drips(Reply::answer(Dialect::OpenAi, &["and on "; 600], &[]));
+    let vectors = format!("{{\"embeddings\":[[{}1]]}}", "1,".repeat(60_000));
+    let embedding = drips(Reply::raw(200, "application/json", vectors));
+    let home = Home::new(&[("trip.org", TRIP)]);
+    let engine = home
+        .engine_with(|config| {
+            provide(config, &[("fake", &model, true)], &["fake"]);
+            (config.answer_timeout, config.embedding_timeout) = (1, 1);
+            config.embedding =
+                EmbeddingSetting { backend: Some(Backend::Local), model: None, url: Some(embedding.url()) };
+        })
+        .await;
+    home.read(&engine).await;
+    assert_eq!(engine.embed_what_waits().await, Drained::Resting);
+    let trouble = engine.embedding_status().trouble.expect("it is said");
+    assert!(trouble.contains("not done after 1 s, as passepartout-embedding-timeout says"), "{trouble}");
+    let notice = home.ask(&engine, "when does the ferry leave?").await.0.report.notice.expect("it is said");
+    assert!(notice.contains("not done after 1 seconds: passepartout-answer-timeout says"), "{notice}");
 }
