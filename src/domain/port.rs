@@ -296,6 +296,11 @@ pub trait Profile: Send + Sync {
     fn stands_in(&self) -> Option<String> {
         None
     }
+    /// Says why it can answer nothing any more until the program is started anew, with the way out. Who cannot is asked for
+    /// nothing, and has not failed.
+    fn over(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A source of completions.

@@ -9,6 +9,7 @@ use passepartout::domain::signal::{Origin, Rights};
 use passepartout::domain::turn::Ending;
 use passepartout::edge::config::{Config, ProviderSetting};
 use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::cascade::Choice;
 use passepartout::edge::engine::record::Finished;
 use passepartout::edge::provider::replay::load;
 use passepartout::edge::secret::{Secret, Vault};
@@ -37,8 +38,13 @@ fn tape(home: &Home, name: &str) -> PathBuf {
 
 /// Returns an engine that asks a server by a protocol, or plays a cassette.
 async fn with(home: &Home, kind: &str, url: &str) -> Arc<Engine> {
+    with_behind(home, kind, url, &["fake"]).await
+}
+
+/// Does so with this order of providers.
+async fn with_behind(home: &Home, kind: &str, url: &str, cascade: &[&str]) -> Arc<Engine> {
     let set = |config: &mut Config| {
-        provide(config, &[], &["fake"]);
+        provide(config, &[], cascade);
         config.providers = vec![ProviderSetting {
             name: "fake".into(),
             kind: kind.into(),
@@ -378,7 +384,7 @@ async fn the_tour_is_played_over_the_demo_memex_and_says_that_a_script_spoke() {
     let shipped = root.join("docs/tour.jsonl");
     let move_org = std::fs::read_to_string(root.join("docs/demo-memex/projects/move.org")).expect("the demo memex");
     let home = Home::new(&[("move.org", &move_org)]);
-    let engine = with(&home, "replay", shipped.to_str().expect("a name")).await;
+    let engine = with_behind(&home, "replay", shipped.to_str().expect("a name"), &["fake", "recall"]).await;
     let says = "A script stood in for the model: this was played from";
     let (first, _) = home.ask(&engine, "hello").await;
     assert_eq!(first.report.ending, Ending::Answered, "{:?}", first.report);
@@ -391,7 +397,29 @@ async fn the_tour_is_played_over_the_demo_memex_and_says_that_a_script_spoke() {
     assert!(done.report.text.starts_with("You decided"), "{:?}", done.report);
     assert!(std::fs::read_to_string(home.file("move.org")).expect("notes").contains("*** DONE Post forwarding"));
     let (last, _) = home.ask(&engine, "and?").await;
-    assert!(last.report.text.starts_with("That is the tour."), "{:?}", last.report);
+    assert!(last.report.text.starts_with("That is the tour,"), "{:?}", last.report);
+    // Its last words are true: what is built in answers at once, and nothing has failed.
+    let over = "fake is asked no more: all 5 exchanges of";
+    assert!(last.report.notice.unwrap_or_default().contains(over));
+    let (next, _) = home.ask(&engine, "mark Paint the back room as done").await;
+    assert_eq!(next.report.ending, Ending::Parked, "{:?}", next.report);
+    let plan = engine.plan(&next.report.plans[0].0).expect("it waits");
+    assert_eq!(plan.action.tool(), "org-set-todo");
+    for question in ["who owns the van?", "and the boxes?"] {
+        let (next, _) = home.ask(&engine, question).await;
+        assert_eq!(next.report.ending, Ending::Answered, "{:?}", next.report);
+        assert_eq!(next.report.answered_by.as_ref().map(|(provider, _)| provider.as_str()), Some("recall"));
+        assert!(!next.report.notice.unwrap_or_default().contains("asked no more"), "it is said once");
+    }
+    let stands = engine.stands().await;
+    let stands: Vec<(&str, &str)> = stands.iter().map(|stand| (stand.name.as_str(), stand.state)).collect();
+    assert_eq!(stands, [("recall", "ready"), ("fake", "left-out")]);
+    let calls = engine.calls(100).await.expect("the ledger is read");
+    assert_eq!(calls.iter().filter(|call| call.status == "answered").count(), calls.len(), "{calls:?}");
+    assert_eq!(calls.len(), 5, "{calls:?}");
+    // Setting it up anew does not rewind it.
+    engine.set_cascade(&origin(), Choice::parse("fake recall").expect("an order")).await.expect("it is set");
+    assert_eq!(engine.stands().await.first().map(|stand| stand.name.clone()), Some("recall".to_string()));
     engine.close().await;
     let shown = run(&home, &["cassette", "show", shipped.to_str().expect("a name")]);
     assert!(shown.out.contains("the words of a script that stood in for a model"), "{}", shown.out);

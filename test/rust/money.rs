@@ -473,11 +473,13 @@ async fn what_is_shown_names_caps_what_is_not_known_and_no_private_title() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_says_of_costs_what_the_engine_says() {
     let home = Home::new(&[("home.org", NOTES)]);
-    let server = FakeServer::start([says("Blue."), says("Still blue.")]);
+    let refuses = Reply::json(401, &json!({"error": {"message": "no key"}}));
+    let server = FakeServer::start([says("Blue."), says("Still blue."), refuses]);
     let engine = home.served(&server, &["fake"], false).await;
     first(&home, &engine).await;
     set_prices(&home, PRICES);
     assert_eq!(home.ask(&engine, "and now?").await.0.report.ending, Ending::Answered);
+    assert_eq!(home.ask(&engine, "and then?").await.0.report.ending, Ending::Failed);
     for by in Grouping::ALL {
         let (overview, rows) = shown(&engine, by, true).await;
         let said = run(&home, &["costs", "--by", by.name(), "--json"]).json();
@@ -492,7 +494,7 @@ async fn the_command_line_says_of_costs_what_the_engine_says() {
         assert_eq!(said["all"]["cost"], overview.all.words());
         assert_eq!(said["notes"], json!(overview.notes));
         let text = run(&home, &["costs", "--by", by.name()]).out;
-        assert!(text.contains("$0.000138, and 1 call of unknown price"), "{text}");
+        assert!(text.contains("$0.000138, and 1 call of unknown price  (1 failed)\n"), "{text}");
         assert!(text.contains("Cap: none is set;") && text.contains("prices.org"), "{text}");
     }
     let wrong = run(&home, &["costs", "--by", "moon"]);

@@ -36,7 +36,10 @@
     (text "You decided, and exactly that was done. Had you approved it, the note was changed as it was shown, and "
           "M-x passepartout-undo takes that back; had you denied it, nothing was touched.\n\n"
           "Type anything once more.")
-    (text "That is the tour. M-x passepartout-costs says what it cost, which is nothing. Set a provider up, restart, and a model answers here."))
+    (text "That is the tour, and the script is at its end. You can go on at once: from now on what is built in answers, "
+          "without a model. It finds passages of your notes, and carries out plain requests such as “mark Paint the back room as done”, which "
+          "you decide about as before. M-x passepartout-costs says what the tour cost, which is nothing. Set a provider "
+          "up, restart, and a model answers here."))
   "What is answered, one element a request.")
 
 (defun passepartout-tour--event (delta finish)

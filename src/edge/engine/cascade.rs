@@ -155,7 +155,7 @@ impl Engine {
         self.take_chosen(chosen);
         self.set_up_cascade();
         (self.notify)(Notice::Status);
-        let (order, left) = (self.order(), self.cascade.read().left().to_vec());
+        let (order, left) = (self.order(), self.cascade.read().left());
         let is_left = |entry: &&String| left.iter().any(|error| error.provider == named(entry));
         let (out, asked): (Vec<&String>, Vec<&String>) = order.iter().partition(is_left);
         let asked: Vec<&str> = asked.into_iter().map(String::as_str).collect();
@@ -272,11 +272,11 @@ impl Engine {
             };
             Stand { name, locality: Some(locality), state, why, model }
         });
-        let left = cascade.left().iter().map(|error| Stand {
-            name: error.provider.clone(),
+        let left = cascade.left().into_iter().map(|error| Stand {
+            name: error.provider,
             locality: None,
             state: "left-out",
-            why: error.text.clone(),
+            why: error.text,
             model: String::new(),
         });
         ready.chain(left).collect()

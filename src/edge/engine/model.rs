@@ -214,7 +214,15 @@ impl TurnModel<'_> {
             self.permit(known, provider, prompt, counted)
         };
         let mut log = |level: LogLevel, text: String| self.engine.say(level, &text);
-        let reply = cascade.complete(&watched, &mut marking, &mut log, &permits, self).await?;
+        let before = cascade.over();
+        let reply = cascade.complete(&watched, &mut marking, &mut log, &permits, self).await;
+        for error in cascade.over().into_iter().filter(|error| !before.contains(error)) {
+            // Once: from now on nobody asks it.
+            let text = format!("{} is asked no more: {}.", error.provider, error.text);
+            self.engine.say(LogLevel::Info, &text);
+            self.engine.tell(&self.session, exact(&text));
+        }
+        let reply = reply?;
         let answered = |provider: &&dyn Profile| provider.name() == reply.completion.provider;
         if let Some(usage) = reply.completion.usage
             && let Some(provider) = cascade.providers().find(answered)

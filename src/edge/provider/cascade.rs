@@ -207,8 +207,8 @@ impl Cascade {
 
     /// Returns who may have what is asked, in the order of its slot.
     pub fn route(&self, asked: &Asked<'_>) -> Route {
-        let candidate = |provider: &'_ Arc<dyn Provider>| (provider.name().to_string(), provider.locality());
-        let known: Vec<(String, Locality)> = self.providers.iter().map(candidate).collect();
+        let candidate = |provider: &&dyn Provider| (provider.name().to_string(), provider.locality());
+        let known: Vec<(String, Locality)> = self.lasting().map(|provider| candidate(&provider)).collect();
         let demoted = |name: &str| self.memory.as_ref().is_some_and(|memory| memory.demoted(name).is_some());
         let candidates: Vec<Candidate<'_>> = known
             .iter()
@@ -222,7 +222,7 @@ impl Cascade {
         let named = |name: &String| self.providers.iter().find(|provider| provider.name() == name).cloned();
         let providers = route.order.iter().filter_map(named).collect();
         let (names, _) = self.cascades.of(route.slot);
-        let left = self.left.iter().filter(|error| names.contains(&error.provider)).cloned();
+        let left = self.left().into_iter().filter(|error| names.contains(&error.provider));
         let left = left.chain(route.refused()).collect();
         // Who chose knew who had failed lately: that order stays.
         Cascade { providers, left, in_this_order: route.chosen, ..self.clone() }
@@ -260,8 +260,13 @@ impl Cascade {
         self.ordered().into_iter().map(|provider| -> &dyn Profile { provider }).collect()
     }
 
+    /// Returns those who can still answer.
+    fn lasting(&self) -> impl Iterator<Item = &dyn Provider> {
+        self.providers.iter().map(|provider| &**provider).filter(|provider| provider.over().is_none())
+    }
+
     fn ordered(&self) -> Vec<&dyn Provider> {
-        let providers = self.providers.iter().map(|provider| &**provider);
+        let providers = self.lasting();
         let Some(memory) = self.memory.as_ref().filter(|_| !self.in_this_order) else { return providers.collect() };
         let builtin = |provider: &&dyn Provider| provider.locality() == Locality::Builtin;
         let (standings, now) = (memory.standings.lock(), memory.clock.now());
@@ -324,7 +329,7 @@ impl Cascade {
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
         permits: Permits<'_>,
     ) -> Result<(&dyn Profile, Prompt), Vec<ProviderError>> {
-        let mut refused = self.left.clone();
+        let mut refused = self.left();
         for provider in self.ordered() {
             let prompt = prompt(provider.locality());
             match may(&prompt, provider, permits) {
@@ -342,9 +347,16 @@ impl Cascade {
         self.providers.iter().map(|provider| -> &dyn Profile { &**provider })
     }
 
-    /// Returns those that the user named and that cannot be used.
-    pub fn left(&self) -> &[ProviderError] {
-        &self.left
+    /// Returns those that the user named and that cannot be used, or not any more.
+    pub fn left(&self) -> Vec<ProviderError> {
+        self.left.iter().cloned().chain(self.over()).collect()
+    }
+
+    /// Returns those who cannot answer any more, and why.
+    pub fn over(&self) -> Vec<ProviderError> {
+        let refused = |name: &str, why| ProviderError::new(name, ProviderErrorKind::Refused, why);
+        let over = self.providers().filter_map(|provider| Some(refused(provider.name(), provider.over()?)));
+        over.collect()
     }
 
     /// Asks one provider after the other until one answers. Dropping the future cancels.
@@ -361,7 +373,7 @@ impl Cascade {
         permits: Permits<'_>,
         meter: &dyn Meter,
     ) -> Result<Reply, ModelFailure> {
-        let mut failed = self.left.clone();
+        let mut failed = self.left();
         let providers = self.ordered();
         for (n, provider) in providers.iter().copied().enumerate() {
             let (name, locality) = (provider.name().to_string(), provider.locality());

@@ -97,12 +97,12 @@ impl Replay {
         ProviderError::new(&self.name, ProviderErrorKind::Refused, text)
     }
 
-    fn over(&self, played: &Played) -> ProviderError {
-        self.fault(format!(
+    fn all_played(&self, played: &Played) -> String {
+        format!(
             "all {} exchanges of {} were played; restart the core to play it from its beginning",
             played.cassette.exchanges.len(),
             self.path()
-        ))
+        )
     }
 
     /// Plays what one provider was asked for one answer, as often as it was asked.
@@ -192,6 +192,13 @@ impl Profile for Replay {
             Some(By::Models) | None => format!("No model was asked: {played}."),
         })
     }
+
+    fn over(&self) -> Option<String> {
+        // What was not read yet is not over.
+        let played = self.playback.read.lock().clone()?;
+        let next = self.playback.next.load(Ordering::Relaxed);
+        (next >= played.askings.len()).then(|| self.all_played(&played))
+    }
 }
 
 #[async_trait]
@@ -200,10 +207,10 @@ impl Provider for Replay {
         let _one = self.playback.playing.lock().await;
         let played = in_place(|| self.playback.played()).map_err(|why| self.fault(why))?;
         let next = self.playback.next.load(Ordering::Relaxed);
-        let asking = played.askings.get(next).ok_or_else(|| self.over(&played))?;
+        let asking = played.askings.get(next).ok_or_else(|| self.fault(self.all_played(&played)))?;
         // Whatever becomes of it: the next question has the next answer.
         self.playback.next.store(next.saturating_add(1), Ordering::Relaxed);
-        let mut failed = self.over(&played);
+        let mut failed = self.fault(self.all_played(&played));
         for (n, requests) in asking.iter().enumerate() {
             let exchanges: Vec<&Exchange> =
                 requests.iter().filter_map(|at| played.cassette.exchanges.get(*at)).collect();
