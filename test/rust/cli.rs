@@ -1,7 +1,7 @@
 //! The built program: every command on a small memex, its exit statuses, and what it says of bad input.
 
 use crate::support::engine::Home;
-use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use crate::support::fake_server::{Dialect, FakeServer, Recorded, Reply};
 use passepartout::domain::id::NodeId;
 use passepartout::domain::label::Privacy;
 use passepartout::edge::clock::{Clock, SystemClock};
@@ -718,4 +718,47 @@ async fn an_answer_in_a_terminal_says_what_it_is_narrowed_to() {
         let out = run(&home, &["ask", typed, "--memex", &memex, "--store", &store]).out;
         assert_eq!((out.contains(words), out.contains(expected)), (said, true), "{typed}: {out}");
     }
+}
+
+#[test]
+fn lines_are_answered_by_meaning_where_that_is_wished() {
+    let home = home();
+    std::fs::write(home.file("soap.org"), "* Soap\n:PROPERTIES:\n:ID: soap\n:END:\nFor the hands.\n")
+        .expect("it is written");
+    // A server that finds all texts alike.
+    let vectors = |request: &Recorded| {
+        let texts = request.json()["input"].as_array().map_or(0, Vec::len);
+        serde_json::json!({"embeddings": vec![[1.0, 0.0]; texts]})
+    };
+    let server = FakeServer::start([Reply::computed(vectors), Reply::computed(vectors)]);
+    let words = ["context", "--memex", &home.file(""), "--jsonl", "--vectors"];
+    let mut child = program(&home)
+        .env("EMBEDDING_PROVIDER", "local")
+        .env("EMBEDDING_URL", server.url())
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    child.stdin.take().expect("a pipe").write_all(b"{\"id\": 1, \"query\": \"zebra\"}\n").expect("it listens");
+    let ran = Ran::from(child.wait_with_output().expect("it ends"));
+    let line: Value = serde_json::from_str(&ran.out).unwrap_or_else(|why| panic!("{why}: {}{}", ran.out, ran.err));
+    let soap = line["nodes"].as_array().and_then(|nodes| nodes.iter().find(|node| node["id"] == "soap"));
+    assert_eq!(soap.map(|node| &node["reason"]), Some(&"cosine 1.00".into()), "{}{}", ran.out, ran.err);
+    assert_eq!(server.requests().len(), 2, "all notes, and the question");
+    // Without anything that makes them, and with a server that does not answer, it says so and what to do.
+    for (provider, words_of_it) in [
+        (None, "nothing makes vectors: name what does in EMBEDDING_PROVIDER"),
+        (Some("local"), "embedding-local nomic-embed-text made no vectors of all notes: "),
+        (Some("openai"), "which is not on this machine and which you have not confirmed"),
+    ] {
+        let mut child = program(&home);
+        provider.into_iter().for_each(|provider| drop(child.env("EMBEDDING_PROVIDER", provider)));
+        let ran = child.env("EMBEDDING_URL", server.url()).args(words).stdin(Stdio::null()).output().expect("it runs");
+        let ran = Ran::from(ran);
+        assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{provider:?}: {}", ran.err);
+        assert!(ran.err.contains(words_of_it), "{provider:?}: {}", ran.err);
+    }
+    assert_eq!(run(&home, &["context", "--vectors"]).status, 2);
 }

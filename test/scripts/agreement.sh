@@ -32,4 +32,13 @@ fi
 if [ -f "$shared/tools/score-recall.py" ]; then
     echo "--- recall"
     python3 "$shared/tools/score-recall.py" "$program" "$shared/corpus/recall"
+    if [ -n "${EMBEDDING_PROVIDER:-}" ]; then
+        # The same questions, with vectors of all notes: PROGRAM is what adds the word for that.
+        printf '#!/bin/sh\nexec "%s" "$@" --vectors\n' "$program" > "$work/with-vectors"
+        chmod +x "$work/with-vectors"
+        echo "--- recall, with vectors of ${EMBEDDING_PROVIDER}${EMBEDDING_MODEL:+ $EMBEDDING_MODEL}"
+        python3 "$shared/tools/score-recall.py" "$work/with-vectors" "$shared/corpus/recall"
+    else
+        echo "EMBEDDING_PROVIDER names no server: recall with vectors is not measured."
+    fi
 fi

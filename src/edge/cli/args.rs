@@ -64,6 +64,9 @@ pub enum Command {
         /// Read {"id","query","focus"} lines and answer each with one.
         #[arg(long)]
         jsonl: bool,
+        /// With what is near in meaning, as the settings have vectors made; they are made before the first answer.
+        #[arg(long, requires = "jsonl")]
+        vectors: bool,
         /// Print one JSON object, with the text.
         #[arg(long)]
         json: bool,

@@ -3,11 +3,11 @@
 use crate::domain::context::lexical::Index;
 use crate::domain::context::pins::Pins;
 use crate::domain::context::{self, Audience, Context, Rendered, Request};
-use crate::domain::id::NodeId;
+use crate::domain::id::{NodeId, SessionId};
 use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
-use crate::domain::port::CountTokens;
+use crate::domain::port::{CountTokens, Nearness};
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::cli::args::{ContextOf, Place};
@@ -15,7 +15,9 @@ use crate::edge::cli::ingest::read;
 use crate::edge::cli::run::{DONE, Failure};
 use crate::edge::cli::session::{block_on, blocking, origin, owner, settled, somewhere, with_engine};
 use crate::edge::clock::{Clock, SystemClock};
+use crate::edge::engine::Engine;
 use crate::edge::engine::boot::Keep;
+use crate::edge::engine::embedding::{Drained, EmbeddingStatus};
 use crate::edge::engine::explain::About;
 use crate::edge::thread::aside;
 use crate::edge::tokens::Tokens;
@@ -51,6 +53,8 @@ pub struct ContextEngine {
     pub project_tag: String,
     /// Whether all that was considered is named.
     pub explained: bool,
+    /// What knows which nodes are near in meaning, and from which cosine on they are.
+    pub meaning: Option<(Arc<Engine>, f32)>,
 }
 
 /// One line of `--jsonl`.
@@ -80,6 +84,7 @@ impl ContextEngine {
             deadline_minutes: 60,
             project_tag: "project".to_string(),
             explained: false,
+            meaning: None,
         }
     }
 
@@ -87,6 +92,8 @@ impl ContextEngine {
     pub fn context(&self, query: Option<&str>, focus: Option<&str>) -> Context {
         let focus = focus.map(NodeId::new);
         let pins = Pins::of(&self.view, &BTreeMap::new());
+        let known = self.meaning.as_ref();
+        let meaning = known.and_then(|(engine, _)| engine.meaning(&self.view, self.audience.clearance()));
         let request = Request {
             focus: focus.as_ref(),
             query,
@@ -98,8 +105,8 @@ impl ContextEngine {
             changed: &[],
             apart: false,
             explained: self.explained,
-            nearness: None,
-            near_cosine: context::rank::NEAR_COSINE,
+            nearness: meaning.as_ref().map(|meaning| meaning as &dyn Nearness),
+            near_cosine: known.map_or(context::rank::NEAR_COSINE, |(_, cosine)| *cosine),
             pinned: &pins.pinned,
             unpinned: &pins.unpinned,
             quoting: None,
@@ -117,6 +124,11 @@ pub fn answer(line: &str, engine: &ContextEngine) -> String {
             return json!({"id": null, "error": text}).to_string();
         }
     };
+    if let (Some((meaning, _)), Some(query)) = (&engine.meaning, &question.query) {
+        // As a turn does, before its slice is made.
+        let session = SessionId(format!("cli-{}", std::process::id()));
+        tokio::runtime::Handle::current().block_on(meaning.embed_asked(query, &session));
+    }
     let begun = Instant::now();
     let context = engine.context(question.query.as_deref(), question.focus.as_deref());
     let micros = begun.elapsed().as_micros() as u64;
@@ -274,6 +286,57 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
         input.consume(used);
         if end.is_some() {
             return Ok(());
+        }
+    }
+}
+
+/// Answers lines with what is near in meaning as well: vectors are made of all notes first, as the settings say, and say
+/// why when they cannot be.
+pub(super) fn answer_by_meaning(place: &Place, max_tokens: usize, out: &mut dyn Write) -> Result<u8, Failure> {
+    somewhere(place)?;
+    let keep = if place.store.is_some() { Keep::ToRead } else { Keep::InMemory };
+    with_engine(place, keep, async |engine| {
+        blocking(engine, |engine| {
+            engine.read_memex(&mut |_| {});
+            engine.wait_until_filled();
+        })
+        .await?;
+        let made = engine.embed_what_waits().await;
+        let status = engine.embedding_status();
+        // Beside its owner nothing is made, and what the owner keeps counts.
+        if made != Drained::Done && (place.store.is_none() || status.name.is_none()) {
+            return Err(unmade(made, &status).into());
+        }
+        let now = SystemClock.wall();
+        let mut context = ContextEngine::with_index(engine.view(), engine.index(), Arc::new(Tokens::new()), now);
+        let config = settled(place);
+        context.deadline_minutes = i64::from(config.deadline_minutes);
+        (context.max_tokens, context.meaning) = (max_tokens, Some((engine.clone(), config.semantic_threshold)));
+        tokio::task::block_in_place(|| answer_lines(io::stdin().lock(), out, &context))?;
+        Ok(DONE)
+    })
+}
+
+/// Says why there are not vectors of all notes, and what to do.
+fn unmade(made: Drained, status: &EmbeddingStatus) -> String {
+    let trouble = status.trouble.as_deref().unwrap_or("it is not said why; passepartout doctor looks");
+    match (made, &status.name) {
+        (Drained::Done, _) => "all vectors are made".to_string(),
+        (_, None) => {
+            let wrong = status.trouble.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            format!(
+                "nothing makes vectors{wrong}: name what does in EMBEDDING_PROVIDER (local, openai or hashing), and \
+                 where its server is in EMBEDDING_URL"
+            )
+        }
+        (Drained::Unconfirmed, Some(name)) => format!(
+            "{name} is at {}, which is not on this machine and which you have not confirmed: type /embed in a chat, or \
+             name a server here",
+            exact(&status.url)
+        ),
+        (Drained::Interrupted, Some(_)) => "memory changed while vectors were made of it; ask again".to_string(),
+        (Drained::Nothing | Drained::Resting, Some(name)) => {
+            format!("{name} made no vectors of all notes: {}", exact(trouble))
         }
     }
 }

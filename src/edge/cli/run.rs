@@ -5,7 +5,9 @@ use crate::edge::cli::args::{Arguments, Command, ContextCommands, GateCommands, 
 use crate::edge::cli::ask::{Manner, ask, of_several, question};
 use crate::edge::cli::audit::{run_audit, run_why};
 use crate::edge::cli::cassette::run_cassette;
-use crate::edge::cli::context::{answer_lines, context_engine, print_json, print_text, run_explained};
+use crate::edge::cli::context::{
+    answer_by_meaning, answer_lines, context_engine, print_json, print_text, run_explained,
+};
 use crate::edge::cli::costs::run_costs;
 use crate::edge::cli::decide::run_plans;
 use crate::edge::cli::doctor::{Wanted, run_doctor};
@@ -98,7 +100,10 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
             };
             run_explained(&of, id.as_deref(), out)
         }
-        Command::Context { command: None, place, focus, query, max_tokens, jsonl, json } => {
+        Command::Context { command: None, place, max_tokens, vectors: true, .. } => {
+            answer_by_meaning(&place, max_tokens, out)
+        }
+        Command::Context { command: None, place, focus, query, max_tokens, jsonl, vectors: false, json } => {
             let mut engine = context_engine(&place)?;
             engine.max_tokens = max_tokens;
             if jsonl {

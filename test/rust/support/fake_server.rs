@@ -54,6 +54,9 @@ enum Ending {
     Silence,
 }
 
+/// Makes an answer of a request.
+type Computed = Arc<dyn Fn(&Recorded) -> Value + Send + Sync>;
+
 /// What the server answers to one request.
 #[derive(Clone)]
 pub struct Reply {
@@ -69,6 +72,8 @@ pub struct Reply {
     mute: bool,
     /// The connection stays for the next request.
     stays: bool,
+    /// What the body is, by the request.
+    computed: Option<Computed>,
     /// What happens after the request came and before it is answered.
     meanwhile: Option<Arc<dyn Fn() + Send + Sync>>,
 }
@@ -85,6 +90,7 @@ impl Reply {
             ending: Ending::Clean,
             mute: false,
             stays: false,
+            computed: None,
             meanwhile: None,
         }
     }
@@ -99,6 +105,12 @@ impl Reply {
     /// An answer that is one JSON document.
     pub fn json(status: u16, body: &Value) -> Self {
         Reply::raw(status, "application/json", body.to_string())
+    }
+
+    /// An answer that is one JSON document, made of the request.
+    #[allow(dead_code, reason = "for tests that do not know what will be asked")]
+    pub fn computed(answer: impl Fn(&Recorded) -> Value + Send + Sync + 'static) -> Self {
+        Reply { computed: Some(Arc::new(answer)), ..Reply::json(200, &Value::Null) }
     }
 
     /// A streamed answer of a model: pieces of text, then calls, then what it used.
@@ -295,10 +307,12 @@ async fn serve_one(stream: &mut TcpStream, shared: &Shared) -> bool {
         return false;
     }
     if !shared.forgets.load(Ordering::Relaxed) {
-        shared.requests.lock().expect("not poisoned").push(request);
+        shared.requests.lock().expect("not poisoned").push(request.clone());
     }
     let reply = shared.replies.lock().expect("not poisoned").pop_front();
     let reply = reply.unwrap_or_else(|| Reply::raw(500, "text/plain", "the script is at its end"));
+    let body = reply.computed.as_ref().map(|computed| computed(&request).to_string().into_bytes());
+    let reply = Reply { body: body.unwrap_or(reply.body), ..reply };
     if let Some(act) = &reply.meanwhile {
         act();
     }
