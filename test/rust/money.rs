@@ -433,6 +433,35 @@ async fn what_a_full_disk_does_not_take_is_written_later_once_and_under_a_cap_no
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_calls_wait_at_most_and_then_nobody_is_asked_and_it_is_said() {
+    const MOST: usize = 10_000;
+    let home = Home::new(&[("home.org", NOTES)]);
+    set_prices(&home, PRICES);
+    let server = FakeServer::start((0..4).map(|_| says("Blue.")));
+    let engine = without_room(&home, &server, &[]).await;
+    let one = calls(&engine).await.remove(0);
+    engine.write_down((1..MOST).map(|_| one.clone())).await;
+    // One more fits.
+    assert_eq!(home.ask(&engine, "and now?").await.0.report.ending, Ending::Answered);
+    for _ in 0..2 {
+        let report = home.ask(&engine, "and then?").await.0.report;
+        let notice = report.notice.unwrap_or_default();
+        assert_eq!((report.ending, server.requests().len()), (Ending::Failed, 2), "{notice}");
+        assert!(notice.contains("10000 calls could not be written into the ledger yet; the log says why"), "{notice}");
+    }
+    let said = |words: &str| engine.log_lines(usize::MAX).iter().any(|line| line.text.contains(words));
+    assert!(said("the ledger could not be written, 10000 calls wait to be: ") && said("disk is full"));
+    let notes = shown(&engine, Grouping::Day, true).await.0.notes.join("\n");
+    assert!(notes.contains("10000 calls could not be written down yet, and are in no sum"), "{notes}");
+    // The disk has room again: none of them is lost, and models are asked.
+    engine.confirm_provider("other", "http://other.example/").await.expect("it is stored");
+    assert_eq!(home.ask(&engine, "and at last?").await.0.report.ending, Ending::Answered);
+    let all = engine.costs(Grouping::Day, None).await.expect("it is read").all;
+    assert_eq!((all.calls, all.cost), (MOST as u64 + 2, Micros(ANSWER.0 * (MOST as u64 + 2))));
+    engine.close().await;
+}
+
 /// Returns what people are shown, by a grouping, with its rows as label and words.
 async fn shown(engine: &Engine, by: Grouping, names_private: bool) -> (Overview, Vec<(String, String)>) {
     let overview = engine.overview(by, None, Some("chat"), names_private).await.expect("the ledger is read");

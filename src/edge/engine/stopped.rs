@@ -13,7 +13,7 @@ use crate::edge::engine::record::Finished;
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::turns::BROKE;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -73,6 +73,11 @@ impl Doings {
         let approver = None;
         let doing = Doing { session, settling, deeds: Vec::new(), changed: Vec::new(), privacy, approver };
         self.0.lock().insert(turn.clone(), doing);
+    }
+
+    /// Returns the conversations of turns that go on.
+    pub(super) fn sessions(&self) -> HashSet<SessionId> {
+        self.0.lock().values().map(|doing| doing.session.clone()).collect()
     }
 
     /// Takes note of the channel by which a human said yes to what a turn does.

@@ -33,7 +33,8 @@ use std::sync::Arc;
 /// Tokens kept free for what is said of the agent, the tools and the log.
 const OVERHEAD: usize = 3_000;
 
-/// Of so many conversations the turns that are over are kept at once, so that they can be reopened.
+/// Of so many conversations the turns that are over are kept at once, so that they can be reopened, and of those in which a
+/// turn goes on.
 const CHATS: usize = 16;
 
 /// What a client asks.
@@ -90,8 +91,8 @@ impl Engine {
                 return self.finish(turn, origin.session, began, asked, report, &Setting::default()).await;
             }
         };
-        self.keep_earlier(&origin.session, earlier);
         self.doings.begin(&turn, &origin.session, Vec::new());
+        self.keep_earlier(&origin.session, earlier);
         let (mut report, under) = self.run(start, None, together, &scope, sink).await;
         if self.view().is_empty() {
             report.notice.get_or_insert_with(|| self.nothing_read());
@@ -403,10 +404,15 @@ impl Engine {
 
     /// Keeps the turns of a conversation that are told by their titles, or may yet be, so that they can be reopened.
     fn keep_earlier(&self, session: &SessionId, earlier: Vec<Earlier>) {
+        // The model of a turn that goes on was told these names.
+        let (busy, mut others) = (self.doings.sessions(), usize::from(!earlier.is_empty()));
         let mut all = self.earlier.lock();
-        all.retain(|(of, _)| of != session);
+        all.retain(|(of, _)| {
+            let stays = busy.contains(of) || others < CHATS;
+            others += usize::from(stays && of != session && !busy.contains(of));
+            stays && of != session
+        });
         if !earlier.is_empty() {
-            all.truncate(CHATS - 1);
             all.push_front((session.clone(), earlier));
         }
     }
@@ -623,6 +629,30 @@ mod tests {
         ] {
             assert_eq!(rising.get(&named(n)), expected, "{n}");
         }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_conversation_with_a_turn_that_goes_on_keeps_its_earlier_turns() {
+        let place = Place::new("* One\n").await;
+        let engine = &place.engine;
+        let session = |n: usize| SessionId(format!("s{n}"));
+        let keep = |n: usize| {
+            let (name, title) = (format!("name{n}"), "What?".to_string());
+            let text = "All of it.".to_string();
+            let turn = Earlier { name, title, text, privacy: Privacy::Open, aside: false };
+            engine.keep_earlier(&session(n), vec![turn]);
+        };
+        let kept = |n: usize| engine.earlier_turn(&session(n), &format!("name{n}")).is_some();
+        let turn = engine.new_turn();
+        engine.doings.begin(&turn, &session(0), Vec::new());
+        (0..3 * CHATS).for_each(keep);
+        assert!(kept(0), "its model was told of them");
+        assert_eq!((1..3 * CHATS).filter(|n| kept(*n)).collect::<Vec<_>>(), (2 * CHATS..3 * CHATS).collect::<Vec<_>>());
+        assert_eq!(engine.earlier.lock().len(), CHATS + 1);
+        engine.doings.end(&turn);
+        keep(1);
+        assert!(!kept(0) && kept(1), "then it is one as any other");
+        assert_eq!(engine.earlier.lock().len(), CHATS);
     }
 
     #[tokio::test(flavor = "multi_thread")]
