@@ -79,21 +79,39 @@ mod tests {
     fn what_is_shipped_is_understood() {
         let (prices, wrong) = Prices::read(SHIPPED);
         assert_eq!(wrong, Vec::<String>::new());
-        let price = |model: &str, day: jiff::civil::Date| {
-            let found = Prices::price([&prices], &Asked { provider: "anthropic", model, day });
+        let price_of = |provider: &str, model: &str, day: jiff::civil::Date| {
+            let found = Prices::price([&prices], &Asked { provider, model, day });
             let found = found.expect("it can be read");
-            found.map(|price| [price.input, price.cached, price.output].map(|amount| amount.0 / 10_000))
+            found.map(|price| [price.input, price.cached, price.output].map(|amount| amount.0 / 1_000))
         };
+        let price = |model: &str, day: jiff::civil::Date| price_of("anthropic", model, day);
         let known = jiff::civil::date(2026, 10, 24);
         for (model, day, expected) in [
-            ("claude-haiku-4-5-20251001", known, Some([100, 10, 500])),
-            ("claude-opus-5-5", known, Some([400, 20, 2_000])),
-            ("claude-opus-5", known, Some([500, 50, 2_500])),
+            ("claude-haiku-4-5-20251001", known, Some([1_000, 100, 5_000])),
+            ("claude-opus-5-5", known, Some([4_000, 200, 20_000])),
+            ("claude-opus-5", known, Some([5_000, 500, 25_000])),
             // It costs more where a prompt is long: no row can say that.
             ("claude-haiku-5-5", known, None),
             ("claude-opus-5", known.yesterday().expect("a day"), None),
         ] {
             assert_eq!(price(model, day), expected, "{model} {day}");
+        }
+        let september = jiff::civil::date(2026, 9, 22);
+        for (provider, model, day, expected) in [
+            ("openai", "gpt-6-luna", september, Some([100, 10, 500])),
+            ("openai", "gpt-6-luna", september.yesterday().expect("a day"), None),
+            ("openai", "gpt-5-mini", september, Some([250, 25, 2_000])),
+            ("openai", "gpt-5-turbo", september, None),
+            ("gemini", "gemini-2.5-flash", september, Some([300, 30, 2_500])),
+            ("xai", "grok-4.5", september, Some([2_000, 300, 6_000])),
+            // It has no price of its own for what is cached.
+            ("groq", "llama-3.3-70b-versatile", september, Some([590, 590, 790])),
+            // The same name with another provider is another price.
+            ("openrouter", "gpt-5-mini", september, None),
+            ("mistral", "mistral-medium-latest", september, None),
+            ("deepseek", "deepseek-chat", september, None),
+        ] {
+            assert_eq!(price_of(provider, model, day), expected, "{provider} {model} {day}");
         }
     }
 }
