@@ -79,7 +79,8 @@ others stand beside it, folded.  COUNT is the prefix argument, or read."
 
 (defun passepartout-chat-fork (count)
   "Have COUNT models answer the question at point, side by side.
-They are told of no tools.  The chat goes on from the first answer until
+Each looks up what it likes, and none of them changes anything or has
+you asked.  The chat goes on from the first answer until
 \\<passepartout-chat-mode-map>\\[passepartout-chat-promote] on another \
 one says otherwise.  COUNT is the prefix argument, or read."
   (interactive (list (passepartout-chat--count current-prefix-arg)))

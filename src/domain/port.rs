@@ -425,6 +425,36 @@ pub trait Model: Send + Sync {
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
         sink: Sink<'_>,
     ) -> Result<Answered, ModelFailure>;
+
+    /// Says whether several models answer apart from one another, and which; `None` where one is asked, or several for one
+    /// step. Nothing is sent for that.
+    ///
+    /// # Errors
+    /// Whom a human must confirm before any is sent something.
+    async fn apart<'a>(
+        &'a self,
+        _prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+    ) -> Result<Option<Apart<'a>>, ModelFailure> {
+        Ok(None)
+    }
+}
+
+/// Several models that answer apart from one another.
+pub struct Apart<'a> {
+    /// Each of them.
+    pub branches: Vec<Branch<'a>>,
+    /// Makes of how all of them failed whoever is asked then.
+    pub rest: Box<dyn FnOnce(Vec<ProviderError>) -> Box<dyn Model + 'a> + Send + 'a>,
+}
+
+/// One of several models that answer apart from one another.
+pub struct Branch<'a> {
+    /// Its provider.
+    pub provider: String,
+    /// The model, as the settings name it.
+    pub model: String,
+    /// Asks it, and nobody else.
+    pub asked: Box<dyn Model + 'a>,
 }
 
 /// A completion, and where it came from.

@@ -20,7 +20,7 @@ const ACTS: usize = 20;
 pub enum Mode {
     /// What to do: what most of them propose is followed.
     Consensus,
-    /// Answers, to stand side by side. They are told of no tools.
+    /// Answers, to stand side by side. Each looks up what it likes, and changes nothing.
     Fork,
 }
 
@@ -168,18 +168,17 @@ pub enum Vote {
 
 impl Vote {
     /// Returns what a completion is for.
-    pub fn of(completion: &Completion, mode: Mode) -> Vote {
+    pub fn of(completion: &Completion) -> Vote {
         if !completion.unreadable.is_empty() {
             return Vote::None("it proposed a call that cannot be read".to_string());
         }
-        match (proposal::parse(completion), mode) {
-            (Err(_), _) => Vote::None("what it proposed cannot be read".to_string()),
-            (Ok((text, calls)), _) if calls.is_empty() => match text.trim().is_empty() {
+        match proposal::parse(completion) {
+            Err(_) => Vote::None("what it proposed cannot be read".to_string()),
+            Ok((text, calls)) if calls.is_empty() => match text.trim().is_empty() {
                 true => Vote::None("it said nothing".to_string()),
                 false => Vote::Words,
             },
-            (Ok(_), Mode::Fork) => Vote::None("it wanted something done, and a fork is for answers alone".to_string()),
-            (Ok((_, calls)), Mode::Consensus) => {
+            Ok((_, calls)) => {
                 let mut acts: Vec<Act> = calls.iter().map(Act::of).collect();
                 acts.sort();
                 Vote::Acts(acts)
@@ -355,7 +354,7 @@ mod tests {
     }
 
     fn vote(text: &str, calls: Vec<Call>) -> Vote {
-        Vote::of(&says(text, calls), Mode::Consensus)
+        Vote::of(&says(text, calls))
     }
 
     #[test]
@@ -407,10 +406,10 @@ mod tests {
             assert_eq!(base == other, same, "{name}: {base:?} {other:?}");
         }
         let unreadable = Completion { unreadable: vec![("c".into(), "why".into())], ..says("Yes.", Vec::new()) };
-        assert!(!Vote::of(&unreadable, Mode::Consensus).is_cast());
+        assert!(!Vote::of(&unreadable).is_cast());
         let act = says("Yes.", vec![call("shell", json!({"command": "ls"}))]);
-        assert!(!Vote::of(&act, Mode::Fork).is_cast(), "a fork is for answers");
-        assert_eq!(Vote::of(&says("Yes.", Vec::new()), Mode::Fork), Vote::Words);
+        assert!(Vote::of(&act).is_cast());
+        assert_eq!(Vote::of(&says("Yes.", Vec::new())), Vote::Words);
     }
 
     #[test]

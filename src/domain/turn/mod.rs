@@ -3,6 +3,7 @@
 //! The chain is flat: what an act comes to is the next signal, one deeper, until a proposal wants nothing more.
 
 mod act;
+mod apart;
 mod beside;
 pub mod consensus;
 pub mod earlier;
@@ -48,6 +49,7 @@ const MESSAGE: &str = "Message from the agent: ";
 pub const MAX_TRIES: usize = 3;
 
 /// All that a turn works with. Built by the runtime for one turn, from one snapshot of the world.
+#[derive(Clone)]
 pub struct Desk<'a> {
     /// The gates.
     pub gates: &'a Gates,
@@ -179,27 +181,8 @@ pub fn is_reasoned(body: &Body) -> bool {
 
 /// Runs one turn to its end. It always ends, and never panics: a fault is an ending.
 pub async fn run(start: Start, desk: &Desk<'_>, sink: Sink<'_>) -> TurnReport {
-    let (mut turn, mut next) = Turn::begin(start);
-    loop {
-        let signal = next.signal().clone();
-        let step = AssertUnwindSafe(turn.step(next, desk, sink)).catch_unwind().await;
-        let fault = match step {
-            Ok(Ok(Flow::Go(following))) => {
-                next = *following;
-                continue;
-            }
-            Ok(Ok(Flow::End(ending))) => {
-                turn.report.ending = ending;
-                return turn.report;
-            }
-            Ok(Err(fault)) => fault,
-            Err(panic) => Fault::Pipeline(panic_text(panic.as_ref())),
-        };
-        match turn.fail(&fault, &signal, desk, sink) {
-            Some(loop_error) => next = Step::Pass(loop_error),
-            None => return turn.report,
-        }
-    }
+    let (turn, next) = Turn::begin(start);
+    turn.through(next, desk, sink).await
 }
 
 /// Returns what a turn would ask first of a provider of each locality, as [`run`] would ask it. Nobody is asked, and nothing
@@ -253,6 +236,10 @@ struct Turn {
     trying: u64,
     /// What of the briefing has given way for lack of room.
     lean: prompt::Lean,
+    /// Whether it was found out already if several models answer apart from one another.
+    split: bool,
+    /// Whether it is what one of these does: it changes nothing, and has the user asked nothing.
+    beside: bool,
 }
 
 impl Turn {
@@ -298,9 +285,34 @@ impl Turn {
         (Turn::new(signal, report), step)
     }
 
+    /// Takes step after step to the end.
+    async fn through(mut self, mut next: Step, desk: &Desk<'_>, sink: Sink<'_>) -> TurnReport {
+        loop {
+            let signal = next.signal().clone();
+            let step = AssertUnwindSafe(self.step(next, desk, sink)).catch_unwind().await;
+            let fault = match step {
+                Ok(Ok(Flow::Go(following))) => {
+                    next = *following;
+                    continue;
+                }
+                Ok(Ok(Flow::End(ending))) => {
+                    self.report.ending = ending;
+                    return self.report;
+                }
+                Ok(Err(fault)) => fault,
+                Err(panic) => Fault::Pipeline(panic_text(panic.as_ref())),
+            };
+            match self.fail(&fault, &signal, desk, sink) {
+                Some(loop_error) => next = Step::Pass(loop_error),
+                None => return self.report,
+            }
+        }
+    }
+
     fn new(signal: Signal, report: TurnReport) -> Turn {
-        let (said, lean) = (Vec::new(), prompt::Lean::Whole);
-        Turn { signal, report, tries: 0, acted: false, said, spoke: false, failed: false, trying: TRYING, lean }
+        let (said, lean, trying) = (Vec::new(), prompt::Lean::Whole, TRYING);
+        let (acted, spoke, failed, split, beside) = Default::default();
+        Turn { signal, report, tries: 0, acted, said, spoke, failed, trying, lean, split, beside }
     }
 
     async fn step(&mut self, step: Step, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {

@@ -50,12 +50,28 @@ pub(super) enum By {
 /// What stands in the place of a tool where notes were sent with a prompt.
 const MARKED: &str = "context";
 
+/// What a model is told beside others whose call would ask the user.
+const NOT_ASKED: &str = "Not carried out: the user would have to be asked first, and nobody is while several models answer \
+                         side by side. Answer without it, or say what should be looked at.";
+
 /// How much of a call that cannot be read is kept with the fault, in characters.
 const RAW: usize = 200;
 
 impl Turn {
     /// Asks the model, judges what it wants, and acts on it.
     pub(super) async fn reason(&mut self, signal: Signal, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {
+        if !std::mem::replace(&mut self.split, true) {
+            self.fit(desk);
+            let found = desk.model.apart(&|locality| self.asked(desk, locality)).await;
+            match found {
+                Ok(Some(apart)) => return self.fork(apart, signal, desk, sink).await,
+                Ok(None) => {}
+                Err(ModelFailure::Confirm { provider, url, prompt }) => {
+                    return self.contact(provider, url, *prompt, desk).await;
+                }
+                Err(ModelFailure::Exhausted(attempts)) => return Err(Fault::Model { attempts }),
+            }
+        }
         // What is said after acts is a paragraph of its own.
         let mut apart = self.spoke;
         let mut paragraph = |piece: Streamed<'_>| {
@@ -200,7 +216,7 @@ impl Turn {
                 | Provenance::Web => conversation.labels.join(labels),
             };
             let read = unreadable.iter().find(|(id, _)| *id == call.id).map(|(_, why)| Malformed(why.clone()));
-            match read.map_or(Ok(()), Err).and_then(|()| offered(desk, call)).and_then(|()| {
+            match read.map_or(Ok(()), Err).and_then(|()| offered(desk, call, self.beside)).and_then(|()| {
                 Action::proposed(&desk.toolbox, &call.tool, call.args.clone(), labels, &conversation.outside)
             }) {
                 Err(malformed) => {
@@ -256,11 +272,15 @@ impl Turn {
         let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
         Ok(match judge(desk.gates, case, approval) {
             Judgement::Cleared(cleared) => Ok(Judged::Cleared(cleared)),
-            Judgement::Parked(trace) => Ok(Judged::Parked(Box::new((action, facts, trace)))),
-            Judgement::Rejected(trace) => {
+            Judgement::Parked(trace) if !self.beside => Ok(Judged::Parked(Box::new((action, facts, trace)))),
+            Judgement::Parked(trace) | Judgement::Rejected(trace) => {
                 let about = action.labels().privacy.max(facts.strictest());
-                let words = proposal::rejection(&trace, about > scope.may_see);
                 let denied = trace.opinions.iter().find(|opinion| matches!(opinion.verdict, Verdict::Deny(_)));
+                let words = match denied {
+                    Some(_) => proposal::rejection(&trace, about > scope.may_see),
+                    None if self.beside => NOT_ASKED.to_string(),
+                    None => proposal::rejection(&trace, about > scope.may_see),
+                };
                 let gate = denied.map_or_else(|| "the gates".to_string(), |opinion| opinion.gate.clone());
                 let by = By::Gate { gate, action: action.hash() };
                 // What gates say of private notes is as private as they are; where nothing was found out they say nothing.
@@ -287,8 +307,8 @@ impl Turn {
 }
 
 /// Refuses a tool that the model was not told of, though we have it: what only we may ask for is never a model's call.
-/// So is a message to anybody but the user: nobody else is connected.
-fn offered(desk: &Desk<'_>, call: &Call) -> Result<(), Malformed> {
+/// So is a message to anybody but the user: nobody else is connected; and what is more than reading `beside` other models.
+fn offered(desk: &Desk<'_>, call: &Call, beside: bool) -> Result<(), Malformed> {
     let tool = call.tool.as_str();
     if let Some(found) = desk.offered.iter().find(|offered| offered.name == tool) {
         let to = call.args.get("to").and_then(Value::as_str);
@@ -302,5 +322,12 @@ fn offered(desk: &Desk<'_>, call: &Call) -> Result<(), Malformed> {
         return Ok(());
     }
     let names: Vec<&str> = desk.offered.iter().map(|offered| offered.name).collect();
+    if beside && desk.toolbox.get(tool).is_some() {
+        return Err(Malformed(format!(
+            "{tool}: a fork is for answers: nothing is changed, and nobody is asked, while several models answer side \
+             by side. Look things up with {}, or answer in words; what should be done can be said there.",
+            names.join(", ")
+        )));
+    }
     Err(no_such_tool(tool, &names))
 }

@@ -23,6 +23,8 @@ const MASKS: [&str; 2] = ["⟨hidden: ", MASK];
 /// A prompt that was sent.
 pub struct Sent {
     session: SessionId,
+    /// In which turn.
+    turn: u64,
     /// As its settings were then.
     provider: ProviderConfig,
     at: jiff::Timestamp,
@@ -73,31 +75,41 @@ pub struct Inspected {
 
 impl Engine {
     /// Keeps a prompt that is about to be sent, for the user to look at.
-    pub(super) fn keep_sent(&self, session: &SessionId, provider: &dyn Profile, prompt: &Prompt, came: Came) {
+    pub(super) fn keep_sent(
+        &self,
+        session: &SessionId,
+        turn: u64,
+        provider: &dyn Profile,
+        prompt: &Prompt,
+        came: Came,
+    ) {
         // Of what is played from a cassette nothing is sent.
         let Some(provider) = self.config_of(provider) else { return };
         let (session, at) = (session.clone(), self.clock.now());
         let mut all = self.sent_last.lock();
         all.truncate(KEPT - 1);
-        all.push_front(Sent { session, provider, at, prompt: prompt.clone(), came });
+        all.push_front(Sent { session, turn, provider, at, prompt: prompt.clone(), came });
     }
 
-    /// Returns the last request of a conversation, with the others that were sent for the same answer, as several models
-    /// were asked or the first ones failed; in the order in which they went out. In Emacs it is one of any conversation,
-    /// when this one sent none: its buffers belong to one human.
+    /// Returns the last request of a conversation, with the last one that each other provider was sent in the same turn, as
+    /// several were asked or the first ones failed; in the order in which they went out. In Emacs it is one of any
+    /// conversation, when this one sent none: its buffers belong to one human.
     ///
     /// # Errors
     /// When none was sent since the start, or one cannot be shown.
     pub async fn inspect_last(self: &Arc<Self>, origin: &Origin) -> Result<Vec<Inspected>, String> {
-        let found: Vec<(ProviderConfig, jiff::Timestamp, Prompt, Came)> = {
+        let mut found: Vec<(ProviderConfig, jiff::Timestamp, Prompt, Came)> = Vec::new();
+        {
             let all = self.sent_last.lock();
             let own = all.iter().find(|sent| sent.session == origin.session);
-            let last = own.or_else(|| all.front().filter(|_| origin.source == Source::Emacs));
-            let asking = last.map(|last| last.prompt.asking);
-            let together = all.iter().rev().filter(|sent| Some(sent.prompt.asking) == asking);
-            let parts = |sent: &Sent| (sent.provider.clone(), sent.at, sent.prompt.clone(), sent.came.clone());
-            together.map(parts).collect()
-        };
+            let turn = own.or_else(|| all.front().filter(|_| origin.source == Source::Emacs)).map(|sent| sent.turn);
+            for sent in all.iter().filter(|sent| Some(sent.turn) == turn) {
+                if !found.iter().any(|(provider, ..)| provider.name == sent.provider.name) {
+                    found.push((sent.provider.clone(), sent.at, sent.prompt.clone(), sent.came.clone()));
+                }
+            }
+        }
+        found.reverse();
         if found.is_empty() {
             return Err("nothing was sent to a model since the start".to_string());
         }

@@ -7,8 +7,8 @@ use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
 use crate::domain::outside::Outside;
 use crate::domain::port::{
-    Answered, Locality, LogLevel, Model, ModelFailure, Profile, Prompt, Provider, ProviderError, ProviderErrorKind,
-    Sink, Streamed,
+    Answered, Apart, Locality, LogLevel, Model, ModelFailure, Profile, Prompt, Provider, ProviderError,
+    ProviderErrorKind, Sink, Streamed,
 };
 use crate::domain::recall::answer::Narrowed;
 use crate::domain::route::{Asked, Cascades, Ground, Route};
@@ -42,6 +42,8 @@ pub struct TurnModel<'a> {
     pub engine: &'a Engine,
     /// The conversation: it is labelled as soon as something private stands in it.
     pub session: SessionId,
+    /// Names the turn among those of this run of the program.
+    pub serial: u64,
     /// Who is asked in place of the usual ones, where the conversation's preset says so.
     pub preset: Option<Cascade>,
     /// The providers that the heading leaves where the turn began, in lower case; `None` for all.
@@ -98,6 +100,13 @@ impl Model for TurnModel<'_> {
             None => self.ask_one(&cascade, &known, prompt, sink).await,
         }
     }
+
+    async fn apart<'a>(
+        &'a self,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+    ) -> Result<Option<Apart<'a>>, ModelFailure> {
+        self.forked(prompt).await
+    }
 }
 
 /// Who would be asked first, and what.
@@ -133,7 +142,7 @@ pub(super) struct Unquoted {
 }
 
 impl TurnModel<'_> {
-    async fn known(&self, cascade: &Cascade) -> Known {
+    pub(super) async fn known(&self, cascade: &Cascade) -> Known {
         let confirmed = self.engine.confirmed(cascade).await;
         let recalled = self.engine.recall_spent(&self.session.0, &self.behalf).await;
         Known { confirmed, recalled, shared: self.engine.is_shared(&self.session) }
@@ -269,7 +278,7 @@ impl Meter for TurnModel<'_> {
                 self.engine.tell_left_out(&self.session, &asks, self.names_private);
             }
         }
-        self.engine.keep_sent(&self.session, provider, prompt, call.came());
+        self.engine.keep_sent(&self.session, self.serial, provider, prompt, call.came());
         Ok(Box::new(call))
     }
 }
@@ -312,7 +321,7 @@ impl TurnModel<'_> {
     }
 
     /// Returns the providers that may be asked now, and keeps for the trace why these.
-    async fn routed(&self) -> (Route, Cascade) {
+    pub(super) async fn routed(&self) -> (Route, Cascade) {
         let (route, cascade) = self.route().await;
         let (words, mut routes) = (route.words(), self.routes.lock());
         if !routes.contains(&words) {

@@ -1,21 +1,26 @@
 //! Several models asked at once. Each is asked in the way in which one is asked alone, with the same privacy, caps,
-//! confirmations, patience and ledger; what they say is then compared in [`crate::domain::turn::consensus`].
+//! confirmations, patience and ledger. Where one step is asked of all, what they say is compared in
+//! [`crate::domain::turn::consensus`]; in a fork each goes its own way, which the turn itself sees to.
 
 use crate::domain::gate::secret::mask;
 use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
 use crate::domain::port::{
-    Answered, Completion, Locality, LogLevel, ModelFailure, Profile, Prompt, ProviderError, ProviderErrorKind, Sink,
-    Streamed, Usage,
+    Answered, Apart, Branch, Completion, Locality, LogLevel, Model, ModelFailure, Profile, Prompt, ProviderError,
+    ProviderErrorKind, Sink, Streamed, Usage,
 };
 use crate::domain::route::Slot;
 use crate::domain::turn::consensus::{Mode, Other, Round, Together, Vote, choose, is_decided};
 use crate::domain::turn::proposal;
 use crate::edge::engine::model::{Known, TurnModel};
 use crate::edge::provider::cascade::{Cascade, Shut};
+use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -28,11 +33,11 @@ const NOT_WAITED_FOR: &str = "not waited for, as the others had decided";
 type Came = Result<Answered, Vec<ProviderError>>;
 
 impl TurnModel<'_> {
-    /// Returns whether several models are asked at once for work of this kind: as the user wants it for this turn, or
-    /// else as the settings say.
+    /// Returns whether several models are asked at once for each step of work of this kind: as the user wants it for this
+    /// turn, or else as the settings say. In a fork each has steps of its own.
     pub(super) fn together_in(&self, slot: Slot) -> Option<Together> {
         let settings = || self.engine.config.consensus.get(&slot).map(|count| Together::new(Mode::Consensus, *count));
-        self.together.or_else(settings).filter(|together| together.count > 1)
+        self.together.or_else(settings).filter(|together| together.mode == Mode::Consensus && together.count > 1)
     }
 
     /// Asks several models at once, and returns what the one says that is followed. Where fewer than two may be asked,
@@ -46,6 +51,29 @@ impl TurnModel<'_> {
         sink: Sink<'_>,
     ) -> Result<Answered, ModelFailure> {
         self.others.lock().clear();
+        let Some((singles, rest)) = self.several(together, cascade, known, prompt)? else {
+            return self.ask_one(cascade, known, prompt, sink).await;
+        };
+        let came = self.ask_all(&singles, known, prompt).await;
+        match self.followed(&singles, came) {
+            Ok(answered) => {
+                sink(Streamed::Thought(&answered.completion.thinking.text()));
+                sink(Streamed::Text(&answered.completion.text));
+                Ok(answered)
+            }
+            Err(failed) => self.ask_one(&rest.having_failed(failed), known, prompt, sink).await,
+        }
+    }
+
+    /// Finds out who is asked at once, and who is left; `None` where fewer than two may be, or the caps do not allow all,
+    /// which the user is told.
+    fn several(
+        &self,
+        together: Together,
+        cascade: &Cascade,
+        known: &Known,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+    ) -> Result<Option<(Vec<Cascade>, Cascade)>, ModelFailure> {
         // Before anybody is sent anything: who may be asked at all, whom a human must confirm, and what all may cost.
         let mut prompts: Vec<Prompt> = Vec::new();
         let (singles, rest) = cascade.apart(together.count, &mut |single| {
@@ -66,24 +94,40 @@ impl TurnModel<'_> {
         })?;
         if singles.len() < 2 {
             self.tell_alone("no second model is set up that may be asked");
-            return self.ask_one(cascade, known, prompt, sink).await;
+            return Ok(None);
         }
         let first = singles.iter().filter_map(|single| single.providers().next());
         let wanted: Vec<(&dyn Profile, Prompt)> = first.zip(prompts).collect();
         if let Err(why) = self.engine.affords_all(&wanted, &self.session, &self.behalf) {
             self.tell_alone(&why);
-            return self.ask_one(cascade, known, prompt, sink).await;
+            return Ok(None);
         }
         drop(wanted);
-        let came = self.ask_all(together.mode, &singles, known, prompt).await;
-        match self.followed(together.mode, &singles, came) {
-            Ok(answered) => {
-                sink(Streamed::Thought(&answered.completion.thinking.text()));
-                sink(Streamed::Text(&answered.completion.text));
-                Ok(answered)
-            }
-            Err(failed) => self.ask_one(&rest.having_failed(failed), known, prompt, sink).await,
-        }
+        Ok(Some((singles, rest)))
+    }
+
+    /// Finds out which models of a fork answer apart from one another.
+    pub(super) async fn forked<'a>(
+        &'a self,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+    ) -> Result<Option<Apart<'a>>, ModelFailure> {
+        let fork = |together: &Together| together.mode == Mode::Fork && together.count > 1;
+        let Some(together) = self.together.filter(fork) else { return Ok(None) };
+        let (_, cascade) = self.routed().await;
+        let known = self.known(&cascade).await;
+        let Some((singles, rest)) = self.several(together, &cascade, &known, prompt)? else { return Ok(None) };
+        let shared = Arc::new(Shared { known, askings: Mutex::default() });
+        let alone = move |cascade: Cascade, waited_for: bool| {
+            let (shared, steps) = (shared.clone(), AtomicUsize::new(0));
+            Alone { turn: self, cascade, shared, waited_for, steps }
+        };
+        let branch = |single: Cascade| {
+            let profile = single.providers().next().map(|one| (one.name().to_string(), one.model().to_string()));
+            let (provider, model) = profile.unwrap_or_default();
+            Branch { provider, model, asked: Box::new(alone(single, true)) }
+        };
+        let branches = singles.into_iter().map(branch).collect();
+        Ok(Some(Apart { branches, rest: Box::new(move |failed| Box::new(alone(rest.having_failed(failed), false))) }))
     }
 
     fn tell_alone(&self, why: &str) {
@@ -97,12 +141,14 @@ impl TurnModel<'_> {
     /// future hangs up on all.
     async fn ask_all(
         &self,
-        mode: Mode,
         singles: &[Cascade],
         known: &Known,
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
     ) -> Vec<Came> {
-        let asks = singles.iter().enumerate().map(|(index, single)| self.ask_in_time(index, single, known, prompt));
+        let asks = singles.iter().enumerate().map(|(index, single)| async move {
+            let mut quiet = |_: Streamed<'_>| {};
+            (index, self.ask_in_time(single, known, prompt, &mut quiet).await)
+        });
         // Each is woken by what is its own alone: who reads a stream takes of what one task may read at a time, and one
         // that is polled for another's sake would leave nothing to those behind it.
         let mut asks: FuturesUnordered<_> = asks.collect();
@@ -116,10 +162,10 @@ impl TurnModel<'_> {
             };
             let Some((index, one)) = next else { break };
             if let Some(known) = votes.get_mut(index) {
-                *known = Some(vote(mode, &one));
+                *known = Some(vote(&one));
             }
             came.insert(index, one);
-            if mode == Mode::Consensus && until.is_none() && is_decided(&votes) {
+            if until.is_none() && is_decided(&votes) {
                 until = Some(Instant::now() + begun.elapsed().max(GRACE));
             }
         }
@@ -132,19 +178,19 @@ impl TurnModel<'_> {
         singles.iter().enumerate().map(|(index, single)| came.remove(&index).unwrap_or_else(|| late(single))).collect()
     }
 
+    /// Asks one of several models, which has as long as the settings say.
     async fn ask_in_time(
         &self,
-        index: usize,
         single: &Cascade,
         known: &Known,
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
-    ) -> (usize, Came) {
+        sink: Sink<'_>,
+    ) -> Came {
         let seconds = self.engine.config.consensus_timeout;
-        let mut quiet = |_: Streamed<'_>| {};
-        let asked = self.ask_one(single, known, prompt, &mut quiet);
+        let asked = self.ask_one(single, known, prompt, sink);
         let name = || single.providers().next().map(|provider| provider.name().to_string()).unwrap_or_default();
         let failed = |kind, text: String| vec![ProviderError::new(name(), kind, text)];
-        let came = match tokio::time::timeout(Duration::from_secs(seconds), asked).await {
+        match tokio::time::timeout(Duration::from_secs(seconds), asked).await {
             Ok(Ok(answered)) => Ok(answered),
             Ok(Err(ModelFailure::Exhausted(errors))) => Err(errors),
             Ok(Err(ModelFailure::Confirm { .. })) => {
@@ -159,13 +205,12 @@ impl TurnModel<'_> {
                 failed.iter().for_each(|error| single.note_failed(error));
                 Err(failed)
             }
-        };
-        (index, came)
+        }
     }
 
     /// Notes what each was for, and returns the answer that is followed; or how all failed.
-    fn followed(&self, mode: Mode, singles: &[Cascade], came: Vec<Came>) -> Result<Answered, Vec<ProviderError>> {
-        let votes: Vec<Vote> = came.iter().map(|came| vote(mode, came)).collect();
+    fn followed(&self, singles: &[Cascade], came: Vec<Came>) -> Result<Answered, Vec<ProviderError>> {
+        let votes: Vec<Vote> = came.iter().map(vote).collect();
         let chosen = choose(&votes).map(|followed| followed.index);
         let voters = singles.iter().zip(&came).zip(votes);
         let voters = voters.map(|((single, came), vote)| {
@@ -174,15 +219,14 @@ impl TurnModel<'_> {
             let model = came.as_ref().map_or_else(|_| asked(), |answered| answered.completion.model.clone());
             (profile.map(|profile| profile.name().to_string()).unwrap_or_default(), model, vote)
         });
-        let round = Round::new(mode, voters.collect(), chosen, |text| mask(&self.engine.mask(text)).0);
+        let round = Round::new(Mode::Consensus, voters.collect(), chosen, |text| mask(&self.engine.mask(text)).0);
         if let Some(line) = round.line() {
             self.engine.say(LogLevel::Info, &format!("asked of several models: {}", line.replace('\n', " ")));
         }
         let spoke = |index: &usize| round.ballots.get(*index).is_some_and(|ballot| ballot.kind == "words");
         let in_words = chosen.is_some_and(|index| spoke(&index));
-        // What nobody can read goes back to the first who said it, with where it breaks. A fork has nothing to act on.
-        let first = || (mode == Mode::Consensus).then(|| came.iter().position(Result::is_ok)).flatten();
-        let taken = chosen.or_else(first);
+        // What nobody can read goes back to the first who said it, with where it breaks.
+        let taken = chosen.or_else(|| came.iter().position(Result::is_ok));
         let (mut answer, mut failed, mut others) = (None, Vec::new(), Vec::new());
         let (mut privacy, mut used) = (Privacy::Open, None);
         for (index, came) in came.into_iter().enumerate() {
@@ -211,9 +255,57 @@ impl TurnModel<'_> {
     }
 }
 
-fn vote(mode: Mode, came: &Came) -> Vote {
+/// What those share who answer apart from one another.
+struct Shared {
+    known: Known,
+    /// Which asking each step is: those of one step are one.
+    askings: Mutex<Vec<u64>>,
+}
+
+/// One model of a fork, or whoever is left of the cascade: asked as one alone is.
+struct Alone<'a, 't> {
+    turn: &'a TurnModel<'t>,
+    cascade: Cascade,
+    shared: Arc<Shared>,
+    /// Whether others wait for it, so that it has only so long.
+    waited_for: bool,
+    /// How many steps it has made.
+    steps: AtomicUsize,
+}
+
+impl Alone<'_, '_> {
+    fn asking(&self) -> u64 {
+        let step = self.steps.fetch_add(1, Ordering::Relaxed);
+        let mut askings = self.shared.askings.lock();
+        while askings.len() <= step {
+            askings.push(self.turn.engine.next_serial().saturating_add(1));
+        }
+        askings.get(step).copied().unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl Model for Alone<'_, '_> {
+    async fn complete(
+        &self,
+        prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+        sink: Sink<'_>,
+    ) -> Result<Answered, ModelFailure> {
+        let (asking, known) = (self.asking(), &self.shared.known);
+        let prompt = &|locality: Locality| Prompt { asking, ..prompt(locality) };
+        match self.waited_for {
+            true => {
+                let came = self.turn.ask_in_time(&self.cascade, known, prompt, sink).await;
+                came.map_err(ModelFailure::Exhausted)
+            }
+            false => self.turn.ask_one(&self.cascade, known, prompt, sink).await,
+        }
+    }
+}
+
+fn vote(came: &Came) -> Vote {
     match came {
-        Ok(answered) => Vote::of(&answered.completion, mode),
+        Ok(answered) => Vote::of(&answered.completion),
         Err(errors) => Vote::None(errors.first().map_or_else(|| "it failed".to_string(), |error| error.text.clone())),
     }
 }

@@ -13,6 +13,7 @@ use crate::domain::signal::{Body, Depth, Origin, Said, Signal, Source};
 use crate::domain::skill::gate::ToolsGate;
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{offered, on_error, triggered};
+use crate::domain::tool::Class;
 use crate::domain::turn::consensus::{Mode, Round, Together};
 use crate::domain::turn::earlier::{Collapsed, Earlier, collapse};
 use crate::domain::turn::{Conversation, Desk, Ending, Start, TurnReport, foreseen, run};
@@ -243,12 +244,11 @@ impl Engine {
         };
         let skill = skill.as_ref();
         let toolbox = self.toolbox();
-        let mut offered = match together.map(|together| together.mode) {
-            // What is told of no tool answers in words.
-            Some(Mode::Fork) => Vec::new(),
-            Some(Mode::Consensus) | None => offered(&toolbox, skill),
-        };
+        // Several answers side by side look things up, and change nothing.
+        let looks = together.is_some_and(|together| together.mode == Mode::Fork);
+        let mut offered = offered(&toolbox, skill);
         offered.retain(|tool| preset.is_none_or(|preset| preset.may_use(tool)));
+        offered.retain(|tool| !looks || tool.effect.class() == Class::Read);
         // A skill that lists its tools narrows the gates of its own turns, and so does a preset.
         let (engine, bound) = (self.clone(), skill.cloned());
         let gates = aside(move || engine.gates_now(bound.as_ref())).await;
@@ -283,6 +283,7 @@ impl Engine {
         let model = TurnModel {
             engine: self,
             session,
+            serial: self.next_serial(),
             preset: chosen,
             models,
             most,
@@ -325,8 +326,8 @@ impl Engine {
         };
         report.spent = std::mem::take(&mut *behalf.spent.lock());
         report.routes = std::mem::take(&mut *model.routes.lock());
-        report.rounds = std::mem::take(&mut *model.rounds.lock());
-        report.others = std::mem::take(&mut *model.others.lock());
+        report.rounds.extend(std::mem::take(&mut *model.rounds.lock()));
+        report.others.extend(std::mem::take(&mut *model.others.lock()));
         // What failed says itself how it did.
         let told = report.ending != Ending::Failed;
         for line in report.rounds.iter().filter(|_| told).filter_map(Round::line).collect::<BTreeSet<_>>() {

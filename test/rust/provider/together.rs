@@ -5,6 +5,7 @@ use super::*;
 use crate::support::engine::{Home, ask as words, ask_from, origin, provide, waiting};
 use crate::support::soak::survived;
 use passepartout::domain::money::Cost;
+use passepartout::domain::scope::Level;
 use passepartout::domain::turn::Ending;
 use passepartout::domain::turn::consensus::{Mode, Round};
 use passepartout::edge::config::Config;
@@ -209,7 +210,9 @@ async fn a_provider_that_fails_has_no_vote_and_stops_nobody() {
             assert!(!round.ballots[at].lines.concat().is_empty(), "{name}: it says why");
             assert!(report.notice.as_deref().unwrap_or_default().contains(NAMES[at]), "{name}: {:?}", report.notice);
             let calls = engine.calls(100).await.expect("the ledger");
-            assert_eq!(calls.len(), 3, "{name}: each call is written down");
+            // In a fork what cannot be read goes back to the one who said it.
+            let again = mode == "fork" && ["unreadable", "broken plist"].contains(&fault);
+            assert_eq!(calls.len(), 3 + usize::from(again), "{name}: each call is written down");
             engine.close().await;
             cases += 1;
         }
@@ -260,7 +263,8 @@ async fn one_model_is_asked_as_always() {
         let told = report.notice.as_deref().unwrap_or_default().contains("Only one model was asked");
         assert_eq!(told, count == 1, "{question}: {:?}", report.notice);
         let body = servers[0].requests()[0].json();
-        assert_eq!(body.get("tools").is_none(), question.starts_with("/fork"), "a fork is told of no tools");
+        let writes = body["tools"].to_string().contains("write-file");
+        assert_eq!(writes, !question.starts_with("/fork"), "a fork is told of tools that read");
         assert!(!body.to_string().contains("/consensus") && !body.to_string().contains("/fork"));
     }
 }
@@ -476,15 +480,88 @@ async fn a_stop_hangs_up_on_all_of_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fork_has_models_answer_and_does_nothing() {
+async fn each_of_a_fork_looks_up_what_it_likes_and_answers_by_itself() {
     let home = Home::new(&[("notes.org", NOTES)]);
-    let servers = servers([vec![writes(&home, "a")], vec![says("In words.")], vec![says("Also in words.")]]);
+    let looks = |query: &str| searches(query, "To find the note about it.");
+    let servers = servers([
+        vec![looks("boiler"), says("One: from 1998.")],
+        vec![looks("boiler"), looks("pipe"), says("Two: from 1998, and no pipe.")],
+        vec![says("Three: I know it.")],
+    ]);
     let engine = engine(&home, &servers, true, |_| {}).await;
+    let (finished, streamed) = home.ask(&engine, "/fork 3 What about the boiler?").await;
+    let report = &finished.report;
+    assert_eq!((report.ending, by(&finished)), (Ending::Answered, Some("one")), "{:?}", report.notice);
+    assert_eq!(report.text, "One: from 1998.");
+    assert!(streamed.ends_with("One: from 1998.") && !streamed.contains("Two:"), "{streamed}");
+    let others: Vec<&str> = report.others.iter().map(|other| other.text.as_str()).collect();
+    assert_eq!(others, ["Two: from 1998, and no pipe.", "Three: I know it."]);
+    assert_eq!(kinds(&report.rounds[0]), "one*:words two:words three:words");
+    // Each was told what it had looked up, and nothing of what the others had.
+    let bodies: Vec<Vec<String>> =
+        servers.iter().map(|server| server.requests().iter().map(|request| request.body.clone()).collect()).collect();
+    assert_eq!(bodies.iter().map(Vec::len).collect::<Vec<_>>(), [2, 3, 1]);
+    assert!(bodies[0][1].contains("The boiler is from 1998.") && !bodies[0][1].contains("pipe"));
+    assert!(bodies[1][2].contains("The boiler is from 1998.") && bodies[1][2].contains("pipe"));
+    // What each looked up was judged, and the trace says for whom.
+    let summaries: Vec<&str> = report.deeds.iter().map(|deed| deed.summary.as_str()).collect();
+    assert_eq!(summaries.iter().filter(|summary| summary.starts_with("for two: ")).count(), 2, "{summaries:?}");
+    assert!(report.deeds.iter().all(|deed| deed.trace.is_some()), "{:?}", report.deeds);
+    assert_eq!((report.spent.all().calls, report.usage.input), (6, 66));
+    // The last request of each is shown.
+    let shown = engine.inspect_last(&origin()).await.expect("they can be shown");
+    assert_eq!(shown.len(), 3);
+    assert!(shown.iter().any(|one| one.provider == "two" && one.text.contains("pipe")), "{shown:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_changed_and_nobody_is_asked_in_a_fork() {
+    let home = Home::new(&[("notes.org", NOTES)]);
+    let asks = || {
+        let args = json!({"url": "https://example.org/", "explanation": "To read what stands on this page."});
+        Script::answer(Dialect::OpenAi, &[], &[("c", "fetch-url", args)])
+    };
+    let secret = || {
+        let args =
+            json!({"path": home.config().home.join(".ssh/id_rsa"), "explanation": "To see what stands in this file."});
+        Script::answer(Dialect::OpenAi, &[], &[("c", "read-file", args)])
+    };
+    let lists = || {
+        let args = json!({"explanation": "To see which files there are."});
+        Script::answer(Dialect::OpenAi, &[], &[("c", "list-files", args)])
+    };
+    let servers = servers([
+        vec![writes(&home, "a"), writes(&home, "b"), writes(&home, "c")],
+        vec![writes(&home, "a"), secret(), says("In words.")],
+        vec![asks(), lists(), says("Also in words.")],
+    ]);
+    let set = |config: &mut Config| drop(config.permissions.insert("list-files".into(), Level::Ask));
+    let engine = engine(&home, &servers, true, set).await;
     let (finished, _) = home.ask(&engine, "/fork 3 Write it").await;
     let report = &finished.report;
-    assert_eq!((report.text.as_str(), report.others.len(), report.deeds.len()), ("In words.", 1, 0));
-    assert!(report.notice.as_deref().unwrap_or_default().contains("a fork is for answers"), "{:?}", report.notice);
-    assert!(engine.plans(false).is_empty());
+    assert_eq!((report.text.as_str(), report.others.len()), ("In words.", 1), "{:?}", report.notice);
+    let notice = report.notice.as_deref().unwrap_or_default();
+    assert!(notice.contains("No answer of one: ") && notice.contains("a fork is for answers"), "{notice}");
+    assert!(engine.plans(false).is_empty(), "nothing waits");
+    assert!(!std::path::Path::new(&home.project("made.txt")).exists());
+    assert!(report.deeds.iter().all(|deed| deed.outcome.contains("refused") || deed.trace.is_none()), "{report:?}");
+    let unasked = servers[2].requests()[2].body.clone();
+    assert!(unasked.contains("the user would have to be asked first"), "{unasked}");
+    let told = servers[1].requests()[1].body.clone();
+    assert!(told.contains("a fork is for answers") && told.contains("memory-search"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_a_fork_that_never_comes_to_words_ends_at_its_limit() {
+    let home = Home::new(&[("notes.org", NOTES)]);
+    let endless = (0..20).map(|n| searches(&format!("boiler {n}"), "To find the note about it.")).collect();
+    let servers = servers([endless, vec![says("In words.")]]);
+    let engine = engine(&home, &servers, true, |_| {}).await;
+    let (finished, _) = home.ask(&engine, "/fork 2 What about the boiler?").await;
+    let report = &finished.report;
+    assert_eq!((report.ending, by(&finished), report.text.as_str()), (Ending::Answered, Some("two"), "In words."));
+    assert!(report.notice.as_deref().unwrap_or_default().contains("No answer of one: Stopped after"));
+    assert!(servers[0].connections() <= 12, "{}", servers[0].connections());
 }
 
 #[tokio::test(flavor = "multi_thread")]
