@@ -535,7 +535,9 @@ async fn nothing_is_changed_and_nobody_is_asked_in_a_fork() {
         vec![writes(&home, "a"), secret(), says("In words.")],
         vec![asks(), lists(), says("Also in words.")],
     ]);
-    let set = |config: &mut Config| drop(config.permissions.insert("list-files".into(), Level::Ask));
+    let set = |config: &mut Config| {
+        config.permissions.insert("list-files".into(), Level::Ask);
+    };
     let engine = engine(&home, &servers, true, set).await;
     let (finished, _) = home.ask(&engine, "/fork 3 Write it").await;
     let report = &finished.report;
