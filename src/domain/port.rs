@@ -171,7 +171,34 @@ impl Thinking {
     }
 }
 
-/// A model's whole answer.
+/// How an answer came to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ended {
+    /// The model had said all of it.
+    #[default]
+    Whole,
+    /// A limit of tokens was reached: more was to come.
+    Limit,
+    /// The provider's content filter stopped it: more was to come.
+    Filtered,
+}
+
+impl Ended {
+    /// Says to people that an answer of that provider is not whole; `None` of one that is.
+    pub fn told(self, provider: &str) -> Option<String> {
+        match self {
+            Ended::Whole => None,
+            Ended::Limit => Some(format!(
+                "The answer ends here because the limit of tokens of {provider} was reached; say “go on” for the rest."
+            )),
+            Ended::Filtered => {
+                Some(format!("The answer ends here because the content filter of {provider} stopped it."))
+            }
+        }
+    }
+}
+
+/// A model's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
     /// Which provider.
@@ -180,6 +207,8 @@ pub struct Completion {
     pub model: String,
     /// What it said, without what it thought.
     pub text: String,
+    /// How it came to its end.
+    pub ended: Ended,
     /// What it thought before it said that.
     pub thinking: Thinking,
     /// What it wants done.

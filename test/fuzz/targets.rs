@@ -19,7 +19,7 @@ use passepartout::domain::org::link::links;
 use passepartout::domain::org::outline::Outline;
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::org::timestamp::timestamps;
-use passepartout::domain::port::Completion;
+use passepartout::domain::port::{Completion, Ended};
 use passepartout::domain::query::parse::{is_plain, parse};
 use passepartout::domain::query::print::print;
 use passepartout::domain::recall::grammar;
@@ -251,6 +251,7 @@ fn proposal_of(bytes: &[u8]) {
         provider: "p".into(),
         model: "m".into(),
         text: text(bytes),
+        ended: Ended::Whole,
         thinking: Default::default(),
         calls: Vec::new(),
         unreadable: Vec::new(),

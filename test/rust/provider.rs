@@ -2,6 +2,7 @@
 
 mod demoted;
 mod keys;
+mod limits;
 mod lists;
 mod load;
 mod matrix;
@@ -18,7 +19,7 @@ mod whole_turn;
 use crate::support::fake_server::{DIALECTS, Dialect, FakeServer, Reply as Script};
 use passepartout::domain::label::Privacy;
 use passepartout::domain::port::{
-    Call, Completion, Locality, LogLevel, Message, ModelFailure, Profile, Prompt, Provider, ProviderError,
+    Call, Completion, Ended, Locality, LogLevel, Message, ModelFailure, Profile, Prompt, Provider, ProviderError,
     ProviderErrorKind, Streamed, Thinking, Thought, ToolSpec, Usage,
 };
 use passepartout::domain::signal::Role;

@@ -2,7 +2,7 @@
 //!
 //! It authorises nothing: what is followed is a proposal like any other, and goes through the same gates.
 
-use crate::domain::port::{Call, Completion};
+use crate::domain::port::{Call, Completion, Ended};
 use crate::domain::turn::proposal;
 use serde_json::{Map, Value};
 
@@ -169,6 +169,11 @@ pub enum Vote {
 impl Vote {
     /// Returns what a completion is for.
     pub fn of(completion: &Completion) -> Vote {
+        match completion.ended {
+            Ended::Whole => {}
+            Ended::Limit => return Vote::None("its answer was cut off by its limit of tokens".to_string()),
+            Ended::Filtered => return Vote::None("its answer was cut off by its content filter".to_string()),
+        }
         if !completion.unreadable.is_empty() {
             return Vote::None("it proposed a call that cannot be read".to_string());
         }
@@ -343,6 +348,7 @@ mod tests {
             provider: "p".to_string(),
             model: "m".to_string(),
             text: text.to_string(),
+            ended: Ended::Whole,
             thinking: Thinking::default(),
             calls,
             unreadable: Vec::new(),

@@ -60,6 +60,13 @@ impl Turn {
         Flow::End(Ending::Answered)
     }
 
+    /// Adds a line to what the user is told beside the answer.
+    pub(super) fn tell(&mut self, line: &str) {
+        let notice = self.report.notice.get_or_insert_default();
+        notice.push_str(if notice.is_empty() { "" } else { "\n" });
+        notice.push_str(line);
+    }
+
     pub(super) fn result(&mut self, call: &Call, text: String) {
         let (call, tool) = (call.id.clone(), call.tool.clone());
         self.report.conversation.messages.push(Message::Result { call, tool, text });

@@ -10,7 +10,7 @@ use crate::domain::hash::ContentHasher;
 use crate::domain::id::ActionHash;
 use crate::domain::label::{Labels, Privacy, Provenance};
 use crate::domain::port::{
-    Answered, Call, Completion, Locality, LogLevel, Message, ModelFailure, Prompt, Sink, Streamed,
+    Answered, Call, Completion, Ended, Locality, LogLevel, Message, ModelFailure, Prompt, Sink, Streamed,
 };
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Role, Signal};
@@ -96,13 +96,19 @@ impl Turn {
             if text.trim().is_empty() {
                 self.report.notice = Some("The model answered nothing; ask again, or ask another one.".to_string());
             }
+            completion.ended.told(&completion.provider).into_iter().for_each(|told| self.tell(&told));
             let role = Role::Assistant;
             self.report.conversation.messages.push(Message::Text { role, text });
             return Ok(Flow::End(Ending::Answered));
         }
         let thinking = completion.thinking;
         self.report.conversation.messages.push(Message::Calls { text, calls: calls.clone(), thinking });
-        let judged = match self.judge_all(&calls, &completion.unreadable, labels, desk).await? {
+        let unreadable = match cut_off(completion.ended) {
+            None => completion.unreadable,
+            // Each of them may be whole, and the list of them is not.
+            Some(why) => calls.iter().map(|call| (call.id.clone(), why.to_string())).collect(),
+        };
+        let judged = match self.judge_all(&calls, &unreadable, labels, desk).await? {
             Ok(judged) => judged,
             Err(last) => return self.rejected(signal, last),
         };
@@ -303,6 +309,21 @@ impl Turn {
                 Err(Refusal { words, by })
             }
         })
+    }
+}
+
+/// Returns why no call of an answer is carried out that is not whole, in words for the model.
+fn cut_off(ended: Ended) -> Option<&'static str> {
+    match ended {
+        Ended::Whole => None,
+        Ended::Limit => Some(
+            "the limit of tokens cut your answer off before it was whole, so none of its calls was carried out; want \
+             less in one answer: fewer calls, and shorter texts in them",
+        ),
+        Ended::Filtered => Some(
+            "a content filter cut your answer off before it was whole, so none of its calls was carried out; say to the \
+             user what cannot be done",
+        ),
     }
 }
 

@@ -223,10 +223,10 @@ impl TurnModel<'_> {
         if let Some(line) = round.line() {
             self.engine.say(LogLevel::Info, &format!("asked of several models: {}", line.replace('\n', " ")));
         }
-        let spoke = |index: &usize| round.ballots.get(*index).is_some_and(|ballot| ballot.kind == "words");
-        let in_words = chosen.is_some_and(|index| spoke(&index));
         // What nobody can read goes back to the first who said it, with where it breaks.
         let taken = chosen.or_else(|| came.iter().position(Result::is_ok));
+        let said = |index: usize| came.get(index).and_then(|came| came.as_ref().ok());
+        let in_words = taken.and_then(said).is_some_and(|answered| spoke(&answered.completion));
         let (mut answer, mut failed, mut others) = (None, Vec::new(), Vec::new());
         let (mut privacy, mut used) = (Privacy::Open, None);
         for (index, came) in came.into_iter().enumerate() {
@@ -237,7 +237,7 @@ impl TurnModel<'_> {
                     used = sum(used, answered.completion.usage);
                     if Some(index) == taken {
                         answer = Some(answered);
-                    } else if in_words && spoke(&index) {
+                    } else if in_words && spoke(&answered.completion) {
                         others.push(other(answered.completion));
                     } else if let Some(ballot) = round.ballots.get(index).filter(|ballot| ballot.kind == "none") {
                         let (name, why) = (ballot.provider.as_str(), ballot.lines.concat());
@@ -310,8 +310,16 @@ fn vote(came: &Came) -> Vote {
     }
 }
 
+/// Tells whether an answer is words and wants nothing.
+fn spoke(completion: &Completion) -> bool {
+    proposal::parse(completion).is_ok_and(|(text, calls)| calls.is_empty() && !text.trim().is_empty())
+}
+
 fn other(completion: Completion) -> Other {
-    let text = proposal::parse(&completion).map_or_else(|_| completion.text.clone(), |(text, _)| text);
+    let mut text = proposal::parse(&completion).map_or_else(|_| completion.text.clone(), |(text, _)| text);
+    if let Some(told) = completion.ended.told(&completion.provider) {
+        text.push_str(&format!("\n\n({told})"));
+    }
     Other { provider: completion.provider, model: completion.model, text }
 }
 

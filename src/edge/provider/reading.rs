@@ -2,7 +2,7 @@
 
 use crate::domain::label::Labels;
 use crate::domain::port::{
-    Call, Completion, ProviderError, ProviderErrorKind, Sink, Streamed, Thinking, Thought, Usage,
+    Call, Completion, Ended, ProviderError, ProviderErrorKind, Sink, Streamed, Thinking, Thought, Usage,
 };
 use crate::edge::provider::config::Kind;
 use crate::edge::provider::fault::{Failed, Teller};
@@ -10,7 +10,7 @@ use crate::edge::provider::served::Served;
 use crate::edge::provider::tags::{Piece, Tags};
 use crate::edge::provider::watch::{Seen, Stopped, Watch};
 use futures_util::{FutureExt, StreamExt};
-use genai::chat::{ChatStream, ChatStreamEvent, ContentPart, StopReason, StreamEnd, ToolCall};
+use genai::chat::{ChatStream, ChatStreamEvent, ContentPart, StreamEnd, ToolCall};
 use serde_json::{Map, Value};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -198,7 +198,6 @@ impl<'a> Reading<'a> {
         }
         let mut end = end.unwrap_or_default();
         let usage = end.captured_usage.take().and_then(|usage| usage_of(&usage, seen.thinking));
-        let reason = end.captured_stop_reason.take();
         let parts = end.captured_content.take().map(|content| content.into_parts()).unwrap_or_default();
         let (calls, parts): (Vec<_>, Vec<_>) =
             parts.into_iter().partition(|part| matches!(part, ContentPart::ToolCall(_)));
@@ -209,11 +208,11 @@ impl<'a> Reading<'a> {
             return Err(self.teller.too_large(&format!("it wants more than {most} calls at once")).into());
         }
         if calls.is_empty() && self.answer.text.trim().is_empty() {
-            let why = match reason {
-                Some(StopReason::ContentFilter(_)) => "nothing but a refusal by its content filter",
-                Some(StopReason::MaxTokens(_)) => "nothing, since its limit of tokens was used up before the answer",
-                _ if !self.answer.thoughts.is_empty() => "thoughts, and no answer",
-                _ => "an empty answer",
+            let why = match seen.ended {
+                Ended::Filtered => "nothing but a refusal by its content filter",
+                Ended::Limit => "nothing, since its limit of tokens was used up before the answer",
+                Ended::Whole if !self.answer.thoughts.is_empty() => "thoughts, and no answer",
+                Ended::Whole => "an empty answer",
             };
             return Err(self.teller.garbled(why).into());
         }
@@ -227,6 +226,7 @@ impl<'a> Reading<'a> {
             provider: self.served.config.name.clone(),
             model: self.served.config.model.clone(),
             text: self.answer.text,
+            ended: seen.ended,
             thinking: Thinking { by, thoughts },
             calls,
             unreadable,

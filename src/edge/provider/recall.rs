@@ -8,7 +8,8 @@ use crate::domain::id::NodeId;
 use crate::domain::label::Labels;
 use crate::domain::memory::view::View;
 use crate::domain::port::{
-    Completion, Locality, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed, Thinking, Usage,
+    Completion, Ended, Locality, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed, Thinking,
+    Usage,
 };
 use crate::domain::recall::answer::{Narrowed, Notes, Reply, answer};
 use crate::domain::recall::grammar::parse;
@@ -77,6 +78,7 @@ impl Provider for RecallProvider {
             provider: NAME.to_string(),
             model: "no model".to_string(),
             text,
+            ended: Ended::Whole,
             thinking: Thinking::default(),
             calls: reply.calls,
             // The grammar takes every text of a call from the words that were typed.

@@ -3,9 +3,10 @@
 //! It knows when the server last gave a sign of life and whether the answer came to its end, which genai does not tell,
 //! and stops what would make genai ask for any amount of memory.
 
+use crate::domain::port::Ended;
 use crate::edge::provider::config::Kind;
 use crate::edge::provider::http::Limits;
-use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
+use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef, StopReason};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -22,6 +23,8 @@ pub(super) struct Seen {
     pub(super) begun: bool,
     /// Whether the answer came to its end.
     pub(super) finished: bool,
+    /// How it did, as far as its server says: genai does not tell where a server hangs up right behind the last piece.
+    pub(super) ended: Ended,
     /// An error in the server's own words that genai passes over.
     pub(super) error: Option<Value>,
     /// Why the stream was stopped.
@@ -34,6 +37,21 @@ pub(super) struct Seen {
     pub(super) chunked: bool,
     /// Whether thoughts came in blocks that only the provider can read.
     pub(super) detailed: bool,
+}
+
+impl Seen {
+    /// Takes in why an answer ends, if that is said here; returns whether it is.
+    fn end(&mut self, reason: Option<&Value>) -> bool {
+        let Some(reason) = reason.and_then(Value::as_str) else { return false };
+        self.ended = match StopReason::from(reason.to_string()) {
+            StopReason::MaxTokens(_) => Ended::Limit,
+            StopReason::ContentFilter(_) => Ended::Filtered,
+            StopReason::Completed(_) | StopReason::ToolCall(_) | StopReason::StopSequence(_) | StopReason::Other(_) => {
+                Ended::Whole
+            }
+        };
+        true
+    }
 }
 
 /// Why a stream was stopped before it was parsed.
@@ -87,6 +105,9 @@ impl Watch {
         match self.kind {
             Kind::Anthropic => {
                 seen.finished |= event == Some("message_stop");
+                if event == Some("message_delta") {
+                    seen.end(parsed().pointer("/delta/stop_reason"));
+                }
                 if data.contains("thinking_tokens") {
                     let tokens =
                         parsed().pointer("/usage/output_tokens_details/thinking_tokens").and_then(Value::as_u64);
@@ -94,13 +115,15 @@ impl Watch {
                 }
             }
             Kind::Gemini => {
-                seen.finished |= data.contains("finishReason")
-                    && parsed().pointer("/candidates/0/finishReason").is_some_and(Value::is_string);
+                if data.contains("finishReason") {
+                    seen.finished |= seen.end(parsed().pointer("/candidates/0/finishReason"));
+                }
             }
             Kind::Ollama => {
                 if data.contains("\"done\"") || data.contains("\"error\"") {
                     let value = parsed();
                     seen.finished |= value.get("done") == Some(&Value::Bool(true));
+                    seen.end(value.get("done_reason"));
                     if value.get("error").is_some_and(Value::is_string) {
                         seen.error = Some(value);
                     }
@@ -113,7 +136,7 @@ impl Watch {
                     return None;
                 }
                 let value = parsed();
-                seen.finished |= value.pointer("/choices/0/finish_reason").is_some_and(Value::is_string);
+                seen.finished |= seen.end(value.pointer("/choices/0/finish_reason"));
                 let thoughts = value.pointer("/choices/0/delta/reasoning_content").and_then(Value::as_str);
                 seen.reasoning_content |= thoughts.is_some_and(|words| !words.is_empty());
                 seen.chunked |= value.pointer("/choices/0/delta/content").is_some_and(Value::is_array);
@@ -148,7 +171,12 @@ fn look_at_response(seen: &mut Seen, data: &str, calls: usize) {
     }
     let event = serde_json::from_str::<Value>(data).unwrap_or(Value::Null);
     match event.get("type").and_then(Value::as_str) {
-        Some("response.completed" | "response.incomplete") => seen.finished = true,
+        Some("response.completed") => seen.finished = true,
+        Some("response.incomplete") => {
+            seen.finished = true;
+            let why = event.pointer("/response/incomplete_details/reason").and_then(Value::as_str);
+            seen.ended = if why == Some("content_filter") { Ended::Filtered } else { Ended::Limit };
+        }
         Some("response.failed") => seen.error = Some(event.get("response").cloned().unwrap_or(Value::Null)),
         Some("error") => seen.error = Some(event),
         Some("response.output_item.added") => {

@@ -114,6 +114,18 @@ fn faults_of_responses_keep_their_meaning() {
 }
 
 #[test]
+fn responses_that_are_incomplete_say_what_cut_them_off() {
+    for (reason, expected) in [("max_output_tokens", Ended::Limit), ("content_filter", Ended::Filtered)] {
+        let said = event(json!({"type": "response.output_text.delta", "delta": "Half"}));
+        let more = json!({"incomplete_details": {"reason": reason}});
+        let end = event(json!({"type": "response.incomplete", "response": response("incomplete", more)}));
+        let server = FakeServer::start([Script::raw(200, "text/event-stream", said + &end)]);
+        let answer = ask(&responses(&server, None), &prompt("hi")).0.expect("what came is kept");
+        assert_eq!((answer.text.as_str(), answer.ended), ("Half", expected), "{reason}");
+    }
+}
+
+#[test]
 fn mistral_is_handed_thoughts_in_its_own_shape_and_ids_that_it_takes() {
     let chunk =
         |delta: Value, reason: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]});

@@ -76,6 +76,8 @@ pub struct Reply {
     computed: Option<Computed>,
     /// What happens after the request came and before it is answered.
     meanwhile: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// How many tokens it says that the request had.
+    counts: Option<fn(&Recorded) -> u64>,
 }
 
 impl Reply {
@@ -92,6 +94,7 @@ impl Reply {
             stays: false,
             computed: None,
             meanwhile: None,
+            counts: None,
         }
     }
 
@@ -156,6 +159,26 @@ impl Reply {
     /// Waits between two pieces.
     pub fn dripping(mut self, pause: Duration) -> Self {
         self.pause = pause;
+        self
+    }
+
+    /// Says another reason for its end than that all was said.
+    #[allow(dead_code, reason = "for tests of answers that are not whole")]
+    pub fn stopped_by(mut self, reason: &str) -> Self {
+        let body = String::from_utf8(self.body).expect("an answer is text");
+        let told = |key: &&str| body.contains(&format!("\"{key}\":\""));
+        let key = ["finish_reason", "stop_reason", "finishReason", "done_reason"].into_iter().find(told);
+        let key = format!("\"{}\":\"", key.expect("it says why it ends"));
+        let (before, rest) = body.split_once(&key).expect("it says why it ends");
+        let (_, behind) = rest.split_once('"').expect("it is a text");
+        self.body = format!("{before}{key}{reason}\"{behind}").into_bytes();
+        self
+    }
+
+    /// Reports so many tokens of a request of OpenAI's protocol.
+    #[allow(dead_code, reason = "for tests of providers that count in their own way")]
+    pub fn counting(mut self, counts: fn(&Recorded) -> u64) -> Self {
+        self.counts = Some(counts);
         self
     }
 

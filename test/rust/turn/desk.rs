@@ -9,7 +9,7 @@ use passepartout::domain::gate::{Case, Facts, Gate, Gates, Reason, Trace, Verdic
 use passepartout::domain::id::{PlanId, SessionId, TurnId};
 use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{
-    Actuator, Answered, Call, Completion, Content, CountTokens, Journal, Locality, LogLevel, Message, Model,
+    Actuator, Answered, Call, Completion, Content, CountTokens, Ended, Journal, Locality, LogLevel, Message, Model,
     ModelFailure, Prompt, ProviderError, ProviderErrorKind, Sink, Streamed, Surveyor, Thinking, Usage,
 };
 use passepartout::domain::scope::Scope;
@@ -321,6 +321,7 @@ impl Model for World {
             provider: "fake".into(),
             model: "m".into(),
             text: text.into(),
+            ended: Ended::Whole,
             thinking: Thinking::default(),
             calls,
             unreadable: Vec::new(),

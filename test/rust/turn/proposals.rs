@@ -1,7 +1,7 @@
 //! What a model says becomes words or calls; what is neither goes back to it with where it breaks.
 
 use super::*;
-use passepartout::domain::port::{Completion, Thinking, Thought};
+use passepartout::domain::port::{Completion, Ended, Thinking, Thought};
 use passepartout::domain::turn::proposal;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ fn completion(text: &str) -> Completion {
         provider: "fake".into(),
         model: "m".into(),
         text: text.into(),
+        ended: Ended::Whole,
         thinking: Thinking::default(),
         calls: Vec::new(),
         unreadable: Vec::new(),
