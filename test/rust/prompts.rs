@@ -253,6 +253,72 @@ async fn how_a_provider_counts_is_learned_and_kept() {
     assert_eq!(at_openai.factor_of("openai"), Some(1.0));
 }
 
+/// Reports nearly twice the tokens that we count, as of Chinese or of code.
+fn counts_more(request: &crate::support::fake_server::Recorded) -> u64 {
+    let sent = request.json();
+    let messages = sent["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts = messages.iter().filter_map(|message| message["content"].as_str());
+    let ours = texts.map(|text| Tokens::default().count(text)).sum::<usize>()
+        + Tokens::default().count(&sent["tools"].to_string());
+    (ours as u64) * 8 / 5
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_is_trimmed_for_what_its_provider_is_found_to_count_and_never_refused_for_it() {
+    let presets = "* far\n:PROPERTIES:\n:MODEL: fake/large\n:END:\n";
+    for (cascade, preset) in [(["fake", "recall"].as_slice(), None), (&["recall"], Some(presets))] {
+        let home = Home::new(&[("boat.org", BOAT)]);
+        let long: String = (0..4_000).map(|n| format!("Plank {n} is of larch, and sound.\n")).collect();
+        std::fs::create_dir_all(home.project("")).expect("a folder");
+        std::fs::write(home.project("planks.txt"), long).expect("it is written");
+        let settings = home.config().settings;
+        std::fs::create_dir_all(&settings).expect("a folder");
+        std::fs::write(settings.join("presets.org"), preset.unwrap_or_default()).expect("it is written");
+        let reads = |n: usize| {
+            let args = json!({"path": home.project("planks.txt"), "explanation": format!("To see plank {n}.")});
+            let calls = ["a", "b", "c"].map(|id| (format!("{id}{n}"), args.clone()));
+            let calls: Vec<_> = calls.iter().map(|(id, args)| (id.as_str(), "read-file", args.clone())).collect();
+            Reply::answer(Dialect::OpenAi, &[], &calls).counting(counts_more)
+        };
+        let server = FakeServer::start((0..4).map(reads).chain([says("All are sound.").counting(counts_more)]));
+        let engine = home.engine_with(|config| provide(config, &[("fake", &server, true)], cascade)).await;
+        home.read(&engine).await;
+        if preset.is_some() {
+            engine.set_preset(&crate::support::engine::origin(), "far").await.expect("it is chosen");
+        }
+        let (done, _) = home.ask(&engine, "Are all planks sound?").await;
+        let by = done.report.answered_by.as_ref().map(|(provider, _)| provider.as_str());
+        assert_eq!(
+            (done.report.text.as_str(), by),
+            ("All are sound.", Some("fake")),
+            "{preset:?}: {:?}",
+            done.report.notice
+        );
+        // All that it could hold was used: what it was found to count is no excuse for sending little.
+        let sent = server.requests().iter().map(counts_more).collect::<Vec<_>>();
+        assert!(sent.len() == 5 && sent[4] > 12_000, "{sent:?}");
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_learned_of_a_provider_counts_also_when_it_is_named_later() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    let server = FakeServer::start([says("one").counting(counts_more), says("two").counting(counts_more)]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let _ = home.ask(&engine, "which wood?").await;
+    let learned = engine.factor_of("fake").expect("it is in the cascade");
+    assert!(learned > 1.2, "{learned}");
+    engine.close().await;
+    let engine = home.engine_with(|config| provide(config, &[("fake", &server, true)], &["recall"])).await;
+    home.read(&engine).await;
+    let choice = passepartout::edge::engine::cascade::Choice::parse("fake recall").expect("an order");
+    engine.set_cascade(&crate::support::engine::origin(), choice).await.expect("it is set");
+    let _ = home.ask(&engine, "which wood?").await;
+    let now = engine.factor_of("fake").expect("it is in the cascade");
+    assert!(now > learned, "it goes on from {learned}: {now}");
+}
+
 async fn home_with(name: &str, url: &str) -> std::sync::Arc<Engine> {
     let home = Home::new(&[]);
     let (name, url) = (name.to_string(), url.to_string());

@@ -30,9 +30,10 @@ impl Turn {
             // It was shown word for word, and is sent so.
             return None;
         }
+        let most = (desk.max_tokens)();
         let conversation = &mut self.report.conversation;
         let said = conversation.messages.iter().map(|message| prompt::tokens_of(message, desk.tokens)).sum::<usize>();
-        let room = |lean| desk.max_tokens.saturating_sub(prompt::fixed_tokens(desk, lean));
+        let room = |lean| most.saturating_sub(prompt::fixed_tokens(desk, lean));
         let mut over = None;
         for lean in Lean::ALL {
             self.lean = lean;

@@ -77,8 +77,9 @@ pub struct Desk<'a> {
     pub now: jiff::civil::DateTime,
     /// Counts tokens.
     pub tokens: &'a dyn CountTokens,
-    /// The most tokens that a prompt may have.
-    pub max_tokens: usize,
+    /// Finds out the most tokens that a prompt may have, as we count them, for whoever would be asked now: what their
+    /// reports said of the step before counts.
+    pub max_tokens: &'a (dyn Fn() -> usize + Send + Sync),
     /// The clock; for the life of plans.
     pub clock: &'a (dyn Fn() -> jiff::Timestamp + Send + Sync),
 }

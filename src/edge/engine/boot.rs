@@ -235,7 +235,8 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     }
     engine.load_cascade().await;
     engine.set_up_cascade();
-    engine.load_factors().await;
+    let cascade = engine.cascade.read().clone();
+    engine.load_factors(&cascade).await;
     engine.load_spent().await;
     engine.set_up_embedding(keep != Keep::InMemory);
     Ok(engine)

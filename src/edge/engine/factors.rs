@@ -5,18 +5,39 @@ use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{Locality, LogLevel, Profile, Usage};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
+use crate::edge::provider::cascade::Cascade;
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// A factor is stored when it has moved by more than this since.
 const MOVED: f64 = 0.01;
 /// The only host that is known to count as we do.
 const OURS: &str = "api.openai.com";
 
+/// The factors of those who may be asked, as they stand when a prompt is made to fit: whoever judges that prompt then
+/// takes the same, whatever is learned meanwhile.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Factors(BTreeMap<String, Factor>);
+
+impl Factors {
+    /// Returns the greatest of them: what fits by it fits whoever is asked.
+    pub(super) fn greatest(&self) -> Factor {
+        self.0.values().copied().fold(Factor::OURS, Factor::max)
+    }
+
+    /// Returns that of a provider, if it was among those.
+    pub(super) fn of(&self, name: &str) -> Option<Factor> {
+        self.0.get(name).copied()
+    }
+}
+
 impl Engine {
-    /// Loads what was learned of the providers of the cascade.
-    pub(super) async fn load_factors(&self) {
-        let cascade = self.cascade.read().clone();
+    /// Loads what was learned of the providers of a cascade, of whom nothing is known yet.
+    pub(super) async fn load_factors(&self, cascade: &Cascade) {
         for provider in cascade.providers().filter(|provider| provider.locality() != Locality::Builtin) {
+            if self.factors.lock().contains_key(provider.name()) {
+                continue;
+            }
             let kept = match self.archive.latest(kind::FACTOR, provider.name().to_string()).await {
                 Ok(record) => record.and_then(|record| Factor::kept(record.body.get("factor")?.as_f64()?)),
                 Err(why) => {
@@ -24,15 +45,19 @@ impl Engine {
                     return;
                 }
             };
-            if let Some(factor) = kept {
-                self.factors.lock().insert(provider.name().to_string(), factor);
-            }
+            // Not over what was learned while that was read.
+            self.factors.lock().entry(provider.name().to_string()).or_insert(kept);
         }
+    }
+
+    /// Returns the factors of the providers of a cascade as they stand now.
+    pub(super) fn factors_of(&self, cascade: &Cascade) -> Factors {
+        Factors(cascade.providers().map(|provider| (provider.name().to_string(), self.factor(provider))).collect())
     }
 
     /// Returns how many tokens a provider counts for one of ours.
     pub(super) fn factor(&self, provider: &dyn Profile) -> Factor {
-        let known = self.factors.lock().get(provider.name()).copied();
+        let known = self.factors.lock().get(provider.name()).copied().flatten();
         known.unwrap_or_else(|| match (provider.locality(), host(&provider.url())) {
             (Locality::Builtin, _) | (Locality::Remote, OURS) => Factor::OURS,
             (Locality::Remote | Locality::Local, _) => Factor::OTHERS,
@@ -46,10 +71,9 @@ impl Engine {
         Some(self.factor(provider).value())
     }
 
-    /// Returns the greatest factor of the cascade: what fits by it fits whoever is asked.
+    /// Returns the greatest factor of the usual cascade: what fits by it fits whoever of them is asked.
     pub(super) fn greatest_factor(&self) -> Factor {
-        let cascade = self.cascade.read();
-        cascade.providers().map(|provider| self.factor(provider)).fold(Factor::OURS, Factor::max)
+        self.factors_of(&self.cascade.read()).greatest()
     }
 
     /// Learns from what a provider reported of a prompt that has `counted` tokens of ours.
@@ -57,7 +81,7 @@ impl Engine {
         let before = self.factor(provider);
         let now = before.learned(counted, usage.input);
         let name = provider.name().to_string();
-        let known = self.factors.lock().insert(name.clone(), now);
+        let known = self.factors.lock().insert(name.clone(), Some(now)).flatten();
         let step = |value: f64| (value / MOVED).round();
         if known.is_some() && step(before.value()) == step(now.value()) {
             return;

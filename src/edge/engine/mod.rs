@@ -236,7 +236,7 @@ pub struct Engine {
     /// The last slices of memory that were assembled.
     pub(super) slices: Mutex<slices::Slices>,
     /// How many tokens providers count for one of ours, by their names.
-    pub(super) factors: Mutex<HashMap<String, crate::domain::factor::Factor>>,
+    pub(super) factors: Mutex<HashMap<String, Option<crate::domain::factor::Factor>>>,
     /// What conversations of this session of the program read from outside.
     pub(super) outside: Mutex<HashMap<SessionId, crate::domain::outside::Outside>>,
     /// Which texts are made from text from outside.

@@ -17,6 +17,7 @@ use crate::domain::turn::consensus::{Other, Round, Together};
 use crate::domain::turn::prompt::tokens;
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
+use crate::edge::engine::factors::Factors;
 use crate::edge::engine::ledger::Behalf;
 use crate::edge::engine::quotations::Quoted;
 use crate::edge::engine::record::kind;
@@ -50,6 +51,8 @@ pub struct TurnModel<'a> {
     pub models: Option<BTreeSet<String>>,
     /// The most tokens of a prompt, as its provider counts them.
     pub most: usize,
+    /// How those count who may be asked, as the prompt of this step was made to fit.
+    pub(super) factors: Mutex<Factors>,
     /// What of memory the models are told.
     pub briefings: &'a Briefings<'a>,
     /// Whether somebody can be asked about a first contact.
@@ -157,7 +160,8 @@ impl TurnModel<'_> {
     pub(super) fn permit(&self, known: &Known, provider: &dyn Profile, prompt: &Prompt, counted: usize) -> Permit {
         let most = self.most;
         let too_long = || {
-            let tokens = self.engine.factor(provider).theirs(counted);
+            let factor = self.factors.lock().of(provider.name());
+            let tokens = factor.unwrap_or_else(|| self.engine.factor(provider)).theirs(counted);
             (tokens > most).then(|| {
                 format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS, PP_BUDGET or a preset allows {most}")
             })
@@ -284,12 +288,31 @@ impl Meter for TurnModel<'_> {
 }
 
 impl TurnModel<'_> {
+    /// Returns the providers among whom it is chosen who is asked now.
+    fn candidates(&self) -> Cascade {
+        self.preset.clone().unwrap_or_else(|| self.engine.cascade.read().clone())
+    }
+
+    /// Returns the most tokens that a prompt may have now, as we count them, whoever of the candidates is asked; until it is
+    /// found out again, they are measured by what is known of them now.
+    pub(super) fn most_of_ours(&self) -> usize {
+        let factors = self.engine.factors_of(&self.candidates());
+        let most = factors.greatest().ours(self.most);
+        *self.factors.lock() = factors;
+        most
+    }
+
+    /// Learns from the store how those count who may be asked.
+    pub(super) async fn load_factors(&self) {
+        self.engine.load_factors(&self.candidates()).await;
+    }
+
     /// Returns the providers that may be asked now, and why these.
     async fn route(&self) -> (Route, Cascade) {
         let (work, text, models) = (self.behalf.work, self.typed.as_str(), self.models.as_ref());
         let asked = Asked { work, text, private: self.engine.ground(&self.session), models };
-        let cascade = self.preset.clone().unwrap_or_else(|| self.engine.cascade.read().clone());
-        self.engine.routed(&asked, cascade).await
+        self.load_factors().await;
+        self.engine.routed(&asked, self.candidates()).await
     }
 
     /// Finds out who would be asked first, and what, by all that is looked at before somebody is asked. Nobody is.

@@ -236,7 +236,6 @@ impl Engine {
         let preset = under.as_ref().map_or(preset.clone(), |under| under.narrowed(preset));
         let preset = preset.as_ref();
         let most = self.prompt_budget(mandate.budget, preset);
-        let max_tokens = self.greatest_factor().ours(most);
         let together = together.or_else(|| under.as_ref().and_then(Under::together));
         let skill = match under {
             Some(under) => under.skill.map(|bound| self.bound(&bound)),
@@ -287,6 +286,7 @@ impl Engine {
             preset: chosen,
             models,
             most,
+            factors: Mutex::default(),
             attended,
             briefings,
             names_private,
@@ -297,6 +297,7 @@ impl Engine {
             rounds: Mutex::default(),
             others: Mutex::default(),
         };
+        model.load_factors().await;
         let mut report = {
             let desk = Desk {
                 gates: &gates,
@@ -311,7 +312,7 @@ impl Engine {
                 on_error: &|_| on_error(skill),
                 now,
                 tokens: self.tokens.as_ref(),
-                max_tokens,
+                max_tokens: &|| model.most_of_ours(),
                 elsewhere: &|| self.elsewhere(&model.session),
                 clock: &|| self.clock.now(),
             };

@@ -228,7 +228,7 @@ impl World {
             on_error: &|fault| self.resolve(fault),
             now: jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0),
             tokens: &Words,
-            max_tokens: self.max_tokens,
+            max_tokens: &|| self.max_tokens,
             clock: &at,
         };
         let report = run(start, &desk, &mut |text| streamed.push_str(text.text())).await;
