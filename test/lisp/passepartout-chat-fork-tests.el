@@ -342,16 +342,19 @@ Third.
                             :lines ("write-file {}" "shell {}") :agrees t)
                            (:provider "four" :model "m" :vote "none"
                             :lines ("it hung up"))
-                           (:provider "five" :model "m" :vote "words"))))))
+                           (:provider "five" :model "m" :vote "words"
+                            :lines ("Do not."))
+                           (:provider "six" :model "m" :vote "words"))))))
     (should (string-match-p
-             (regexp-quote "Asked together: consensus, 2 of 5 are for what was followed
+             (regexp-quote "Asked together: consensus, 2 of 6 are for what was followed
     one (m1)     shell {\"command\":\"ls\"}
   * two (llama)  write-file {}
                  shell {}
   · three        write-file {}
                  shell {}
     four (m)     no vote: it hung up
-    five (m)     answers in words
+    five (m)     in words: Do not.
+    six (m)      answers in words
 Came to: 7 in, 3 out, $0.02, and 1 call of unknown price
   one (m1): 4 in, 2 out, $0.02 (2 calls)
   two (llama): 3 in, 1 out, price unknown (1 call)

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 pub const MOST: usize = 8;
 /// Values that are nested deeper are compared as they are written.
 const DEEPEST: usize = 64;
-/// Of an act that is shown at most so many characters are.
+/// Of an act, and of words, at most so many characters are shown.
 const SHOWN: usize = 400;
 /// Of the acts of one model at most so many are shown.
 const ACTS: usize = 20;
@@ -106,11 +106,14 @@ impl Act {
             // What cannot be read again is shown with nothing taken for granted.
             Err(_) => masked(&self.args),
         };
-        let line = masked(&format!("{} {args}", self.tool));
-        match line.char_indices().nth(SHOWN) {
-            None => line,
-            Some((at, _)) => format!("{}…", line.get(..at).unwrap_or("")),
-        }
+        clipped(masked(&format!("{} {args}", self.tool)))
+    }
+}
+
+fn clipped(line: String) -> String {
+    match line.char_indices().nth(SHOWN) {
+        None => line,
+        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or("")),
     }
 }
 
@@ -249,12 +252,25 @@ pub struct Ballot {
     pub provider: String,
     /// The model.
     pub model: String,
-    /// Its acts, or why it has no vote, a line each; nothing for words, which stand in the chat.
+    /// Its acts, its words, or why it has no vote, a line each; beside acts that are not followed, its words as well.
     pub lines: Vec<String>,
     /// How it voted: `acts`, `words` or `none`.
     pub kind: &'static str,
     /// Whether what was followed is what it was for.
     pub agrees: bool,
+}
+
+/// Who was asked, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Voter {
+    /// The provider.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// What it is for.
+    pub vote: Vote,
+    /// What it said in words.
+    pub said: String,
 }
 
 /// What came of asking several models once.
@@ -269,15 +285,20 @@ pub struct Round {
 }
 
 impl Round {
-    /// Makes it of providers, models and votes; `masked` takes secrets out of what is shown.
+    /// Makes it of who was asked; `masked` takes secrets out of what is shown.
     pub fn new(
         mode: Mode,
-        voters: Vec<(String, String, Vote)>,
+        voters: Vec<Voter>,
         followed: Option<usize>,
         masked: impl Fn(&str) -> String,
     ) -> Round {
-        let chosen = followed.and_then(|index| voters.get(index)).map(|(_, _, vote)| vote.clone());
-        let ballot = |(provider, model, vote): (String, String, Vote)| {
+        let chosen = followed.and_then(|index| voters.get(index)).map(|voter| voter.vote.clone());
+        // Half of a secret is known to nobody: they are masked, and then clipped.
+        let words = |said: &str| {
+            let line = masked(said).split_whitespace().collect::<Vec<_>>().join(" ");
+            (!line.is_empty()).then(|| clipped(line))
+        };
+        let ballot = |Voter { provider, model, vote, said }: Voter| {
             let agrees = vote.is_cast() && chosen.as_ref() == Some(&vote);
             let (kind, lines) = match vote {
                 Vote::Acts(acts) => {
@@ -285,9 +306,10 @@ impl Round {
                     if let more @ 1.. = acts.len().saturating_sub(ACTS) {
                         lines.push(format!("… and {more} more"));
                     }
+                    lines.extend(words(&said).filter(|_| !agrees));
                     ("acts", lines)
                 }
-                Vote::Words => ("words", Vec::new()),
+                Vote::Words => ("words", words(&said).into_iter().collect()),
                 Vote::None(why) => ("none", vec![masked(&why)]),
             };
             Ballot { provider, model, lines, kind, agrees }
@@ -502,9 +524,14 @@ mod tests {
     #[test]
     fn what_is_shown_names_each_and_says_who_disagrees() {
         let acts = |command: &str| vote("", vec![call("shell", json!({"command": command, "explanation": "x"}))]);
-        let voter = |name: &str, vote: Vote| (name.to_string(), "m".to_string(), vote);
-        let told = |voters: Vec<(String, String, Vote)>, mode| {
-            let votes: Vec<Vote> = voters.iter().map(|(_, _, vote)| vote.clone()).collect();
+        let voter = |name: &str, vote: Vote| Voter {
+            provider: name.to_string(),
+            model: "m".to_string(),
+            vote,
+            said: format!("So says {name},\nhush."),
+        };
+        let told = |voters: Vec<Voter>, mode| {
+            let votes: Vec<Vote> = voters.iter().map(|voter| voter.vote.clone()).collect();
             let followed = choose(&votes).map(|followed| followed.index);
             let round = Round::new(mode, voters, followed, |text| text.replace("hush", "⟨secret⟩"));
             let ballots = round.ballots.iter().map(|ballot| {
@@ -519,10 +546,11 @@ mod tests {
             told(vec![voter("a", acts("ls")), voter("b", acts("ls"))], Mode::Consensus),
             told(vec![voter("a", dead()), voter("b", Vote::Words)], Mode::Consensus),
             told(vec![voter("a", Vote::Words), voter("b", Vote::Words), voter("c", dead())], Mode::Fork),
+            told(vec![voter("a", acts("ls")), voter("b", Vote::Words), voter("c", acts("ls"))], Mode::Consensus),
         ];
         insta::assert_snapshot!(all.join("\n\n"), @r#"
         * a: acts [shell {"command":"ls"}]
-          b: acts [shell {"command":"ls ⟨secret⟩"}]
+          b: acts [shell {"command":"ls ⟨secret⟩"} | So says b, ⟨secret⟩.]
         * c: acts [shell {"command":"ls"}]
         The models disagree: 2 of 3 are for what is followed; M-x passepartout-gate-trace shows what each wanted.
 
@@ -531,13 +559,18 @@ mod tests {
         (all is well)
 
           a: none [it hung up]
-        * b: words []
+        * b: words [So says b, ⟨secret⟩.]
         No vote of a: it hung up.
 
-        * a: words []
-        * b: words []
+        * a: words [So says a, ⟨secret⟩.]
+        * b: words [So says b, ⟨secret⟩.]
           c: none [it hung up]
         No answer of c: it hung up.
+
+        * a: acts [shell {"command":"ls"}]
+          b: words [So says b, ⟨secret⟩.]
+        * c: acts [shell {"command":"ls"}]
+        The models disagree: 2 of 3 are for what is followed; M-x passepartout-gate-trace shows what each wanted.
         "#);
     }
 
@@ -573,7 +606,7 @@ mod tests {
         assert!(act.args.len() > 240 && act.line(&str::to_string).chars().count() <= SHOWN + 1);
         let round = Round::new(
             Mode::Consensus,
-            vec![("a".into(), "m".into(), Vote::Acts(vec![act; 500]))],
+            vec![Voter { provider: "a".into(), model: "m".into(), vote: Vote::Acts(vec![act; 500]), said: String::new() }],
             Some(0),
             str::to_string,
         );

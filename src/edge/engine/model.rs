@@ -69,7 +69,7 @@ pub struct TurnModel<'a> {
     pub together: Option<Together>,
     /// What came of it, each time that several were asked at once.
     pub rounds: Mutex<Vec<Round>>,
-    /// The answers beside the last one.
+    /// The answers in words beside those that were followed.
     pub others: Mutex<Vec<Other>>,
 }
 

@@ -10,7 +10,7 @@ use crate::domain::port::{
     ProviderErrorKind, Sink, Streamed, Usage,
 };
 use crate::domain::route::Slot;
-use crate::domain::turn::consensus::{Mode, Other, Round, Together, Vote, choose, is_decided};
+use crate::domain::turn::consensus::{MOST, Mode, Other, Round, Together, Vote, Voter, choose, is_decided};
 use crate::domain::turn::proposal;
 use crate::edge::engine::model::{Known, TurnModel};
 use crate::edge::provider::cascade::{Cascade, Shut};
@@ -26,6 +26,8 @@ use tokio::time::Instant;
 
 /// Those who cannot change what is followed any more have as long as it took until then, and at least so long.
 const GRACE: Duration = Duration::from_secs(2);
+/// Of the answers beside those that a turn followed the last so many are kept; the ballots have a line of each.
+const OTHERS: usize = 2 * MOST;
 /// Why a model has no vote that the others did not need.
 const NOT_WAITED_FOR: &str = "not waited for, as the others had decided";
 
@@ -50,7 +52,6 @@ impl TurnModel<'_> {
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
         sink: Sink<'_>,
     ) -> Result<Answered, ModelFailure> {
-        self.others.lock().clear();
         let Some((singles, rest)) = self.several(together, cascade, known, prompt)? else {
             return self.ask_one(cascade, known, prompt, sink).await;
         };
@@ -217,7 +218,9 @@ impl TurnModel<'_> {
             let profile = single.providers().next();
             let asked = || profile.map(|profile| profile.model().to_string()).unwrap_or_default();
             let model = came.as_ref().map_or_else(|_| asked(), |answered| answered.completion.model.clone());
-            (profile.map(|profile| profile.name().to_string()).unwrap_or_default(), model, vote)
+            let provider = profile.map(|profile| profile.name().to_string()).unwrap_or_default();
+            let said = came.as_ref().map_or_else(|_| String::new(), |answered| words_of(&answered.completion));
+            Voter { provider, model, vote, said }
         });
         let round = Round::new(Mode::Consensus, voters.collect(), chosen, |text| mask(&self.engine.mask(text)).0);
         if let Some(line) = round.line() {
@@ -225,8 +228,6 @@ impl TurnModel<'_> {
         }
         // What nobody can read goes back to the first who said it, with where it breaks.
         let taken = chosen.or_else(|| came.iter().position(Result::is_ok));
-        let said = |index: usize| came.get(index).and_then(|came| came.as_ref().ok());
-        let in_words = taken.and_then(said).is_some_and(|answered| spoke(&answered.completion));
         let (mut answer, mut failed, mut others) = (None, Vec::new(), Vec::new());
         let (mut privacy, mut used) = (Privacy::Open, None);
         for (index, came) in came.into_iter().enumerate() {
@@ -237,7 +238,8 @@ impl TurnModel<'_> {
                     used = sum(used, answered.completion.usage);
                     if Some(index) == taken {
                         answer = Some(answered);
-                    } else if in_words && spoke(&answered.completion) {
+                    } else if spoke(&answered.completion) {
+                        // Whoever is against what is followed says why before a human approves it.
                         others.push(other(answered.completion));
                     } else if let Some(ballot) = round.ballots.get(index).filter(|ballot| ballot.kind == "none") {
                         let (name, why) = (ballot.provider.as_str(), ballot.lines.concat());
@@ -247,7 +249,11 @@ impl TurnModel<'_> {
             }
         }
         self.rounds.lock().push(round);
-        *self.others.lock() = others;
+        let mut all = self.others.lock();
+        all.extend(others);
+        let more = all.len().saturating_sub(OTHERS);
+        all.drain(..more);
+        drop(all);
         let Some(answered) = answer else { return Err(failed) };
         // All of them stand in the chat or the trace: what one of them drew on makes all of it as private.
         let completion = Completion { usage: used, ..answered.completion };
@@ -315,8 +321,12 @@ fn spoke(completion: &Completion) -> bool {
     proposal::parse(completion).is_ok_and(|(text, calls)| calls.is_empty() && !text.trim().is_empty())
 }
 
+fn words_of(completion: &Completion) -> String {
+    proposal::parse(completion).map_or_else(|_| completion.text.clone(), |(text, _)| text)
+}
+
 fn other(completion: Completion) -> Other {
-    let mut text = proposal::parse(&completion).map_or_else(|_| completion.text.clone(), |(text, _)| text);
+    let mut text = words_of(&completion);
     if let Some(told) = completion.ended.told(&completion.provider) {
         text.push_str(&format!("\n\n({told})"));
     }

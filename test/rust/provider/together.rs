@@ -165,6 +165,57 @@ async fn what_wins_and_is_denied_is_denied() {
     assert_eq!(finished.report.deeds[0].outcome, "refused");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn words_against_what_is_followed_are_shown_before_a_human_approves_it() {
+    let home = Home::new(&[]);
+    let against = format!(
+        "Do not: this is the only copy, and {} is its key. {}",
+        "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",
+        "x".repeat(600)
+    );
+    let servers = servers([
+        vec![writes(&home, "a"), says("Done.")],
+        vec![writes(&home, "a"), says("Done.")],
+        vec![says(&against), says("As you like.")],
+    ]);
+    let engine = engine(&home, &servers, true, |_| {}).await;
+    let (finished, _) = home.ask(&engine, "/consensus 3 Write it").await;
+    let report = &finished.report;
+    assert_eq!(report.ending, Ending::Parked, "{:?}", report.notice);
+    let ballot = &report.rounds[0].ballots[2];
+    assert_eq!((ballot.kind, ballot.agrees, ballot.lines.len()), ("words", false, 1), "{ballot:?}");
+    assert!(ballot.lines[0].starts_with("Do not: this is the only copy"), "{ballot:?}");
+    assert!(ballot.lines[0].chars().count() <= 401 && !ballot.lines[0].contains("ghp_"), "{ballot:?}");
+    // It stands in the chat in full, beside the plan, and in the record as a line.
+    assert_eq!(report.others.iter().map(|other| other.text.as_str()).collect::<Vec<_>>(), [against.as_str()]);
+    assert_eq!(engine.turns(1).await.expect("it is kept")[0].report.rounds, report.rounds);
+    // What it says in the next step does not take its place.
+    let plan = waiting(&engine);
+    let done = home.approve(&engine, &plan).await.expect("it counts");
+    assert_eq!((done.report.text.as_str(), done.report.others.len()), ("Done.", 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_of_every_step_of_a_turn_stay_and_so_do_those_beside_acts() {
+    let home = Home::new(&[("notes.org", NOTES)]);
+    let servers = servers([
+        vec![searches("boiler", "One wants to find the note about it."), says("From one.")],
+        vec![searches("boiler", "Two wants to find the note about it."), says("From two.")],
+        vec![says("It is from 1998."), says("From three.")],
+        vec![searches("pipe", "Four wants to find the note about it."), says("From four.")],
+    ]);
+    let engine = engine(&home, &servers, true, |_| {}).await;
+    let (finished, _) = home.ask(&engine, "/consensus 4 What about the boiler?").await;
+    let report = &finished.report;
+    assert_eq!(report.rounds.iter().map(kinds).collect::<Vec<_>>().len(), 2);
+    let others: Vec<&str> = report.others.iter().map(|other| other.text.as_str()).collect();
+    assert_eq!(others, ["It is from 1998.", "From two.", "From three.", "From four."]);
+    let lines = |index: usize| report.rounds[0].ballots[index].lines.clone();
+    // Whoever loses has said why beside it; who is followed says it in the chat.
+    assert_eq!(lines(3), ["memory-search {\"query\":\"pipe\"}", "Looking."]);
+    assert_eq!(lines(0), ["memory-search {\"query\":\"boiler\"}"]);
+}
+
 /// A name, and what a provider does that gives no answer.
 type Fault = (&'static str, fn() -> Script);
 
