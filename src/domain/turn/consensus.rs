@@ -286,12 +286,7 @@ pub struct Round {
 
 impl Round {
     /// Makes it of who was asked; `masked` takes secrets out of what is shown.
-    pub fn new(
-        mode: Mode,
-        voters: Vec<Voter>,
-        followed: Option<usize>,
-        masked: impl Fn(&str) -> String,
-    ) -> Round {
+    pub fn new(mode: Mode, voters: Vec<Voter>, followed: Option<usize>, masked: impl Fn(&str) -> String) -> Round {
         let chosen = followed.and_then(|index| voters.get(index)).map(|voter| voter.vote.clone());
         // Half of a secret is known to nobody: they are masked, and then clipped.
         let words = |said: &str| {
@@ -606,7 +601,12 @@ mod tests {
         assert!(act.args.len() > 240 && act.line(&str::to_string).chars().count() <= SHOWN + 1);
         let round = Round::new(
             Mode::Consensus,
-            vec![Voter { provider: "a".into(), model: "m".into(), vote: Vote::Acts(vec![act; 500]), said: String::new() }],
+            vec![Voter {
+                provider: "a".into(),
+                model: "m".into(),
+                vote: Vote::Acts(vec![act; 500]),
+                said: String::new(),
+            }],
             Some(0),
             str::to_string,
         );

@@ -107,3 +107,87 @@ fn allowed(origin: &Origin) -> Result<(), String> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::SessionId;
+    use crate::domain::signal::{Rights, Source};
+    use crate::domain::turn::Ending;
+    use crate::edge::engine::fresh::tests::Place;
+    use crate::edge::engine::turns::Ask;
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// Nobody waits longer for what must come.
+    const HANGS: Duration = Duration::from_secs(60);
+
+    /// Starts a model that answers everything with this; returns its address.
+    async fn answering(text: &str) -> String {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let piece = |delta: serde_json::Value, reason: serde_json::Value| {
+            let choice = serde_json::json!({"index": 0, "delta": delta, "finish_reason": reason});
+            format!("data: {}\n\n", serde_json::json!({ "id": "c", "choices": [choice] }))
+        };
+        let said = piece(serde_json::json!({ "content": text }), serde_json::Value::Null);
+        let body = said + &piece(serde_json::json!({}), serde_json::json!("stop")) + "data: [DONE]\n\n";
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut read = Vec::new();
+                // A request is one JSON object, behind which nothing comes.
+                while !read.ends_with(b"}") && stream.read_buf(&mut read).await.is_ok_and(|bytes| bytes > 0) {}
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+        });
+        format!("http://127.0.0.1:{port}/v1/")
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_turn_and_the_end_wait_for_no_disk_of_a_cassette() {
+        let place = Place::new("* One\n").await;
+        let engine = &place.engine;
+        // More than a pipe takes in.
+        let long = "word ".repeat(20_000);
+        let desk = ProviderSetting {
+            name: "desk".to_string(),
+            kind: "openai".to_string(),
+            url: Some(answering(&long).await),
+            model: Some("m".to_string()),
+            local: true,
+            effort: None,
+        };
+        {
+            let mut providers = engine.providers.write();
+            providers.declared.push(desk);
+            providers.chosen = Some(vec!["desk".to_string()]);
+        }
+        engine.set_up_cascade();
+        let dead = engine.deck.record_on_a_dead_disk(64 << 20, Duration::from_millis(20));
+        let session = SessionId("chat".to_string());
+        let origin = Origin { source: Source::Emacs, session, rights: Rights::HUMAN };
+        for count in 1..=2 {
+            let ask = Ask { origin: origin.clone(), text: "Say it.".to_string(), history: Vec::new(), folder: None };
+            let mut sink = |_: crate::domain::port::Streamed<'_>| {};
+            let turn = engine.ask(ask, engine.new_turn(), &mut sink);
+            let done = tokio::time::timeout(HANGS, turn).await.expect("it ends");
+            assert_eq!(
+                (done.report.ending, done.report.text.len()),
+                (Ending::Answered, long.len()),
+                "{:?}",
+                done.report.notice
+            );
+            assert_eq!(engine.calls(10).await.expect("the ledger").len(), count);
+        }
+        let said = engine.stop_cassette(&origin).expect("it ends");
+        assert!(said.contains("2 wait for the disk, which does not answer"), "{said}");
+        let also_dead = engine.deck.record_on_a_dead_disk(64 << 20, Duration::from_millis(20));
+        tokio::time::timeout(HANGS, engine.close()).await.expect("it closes");
+        drop((dead, also_dead));
+    }
+}

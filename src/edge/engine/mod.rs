@@ -472,11 +472,11 @@ impl Engine {
         if let Ok(workers) = &self.workers {
             workers.end_all().await;
         }
-        let deck = self.deck.clone();
-        // What was stopped is written down behind its turn.
-        let _ = tokio::task::spawn_blocking(move || deck.end()).await;
         let _ = self.write_ledger().await;
         self.archive.close().await;
+        let deck = self.deck.clone();
+        // Behind the store, which does not wait for another disk; what was stopped is written down behind its turn.
+        let _ = tokio::task::spawn_blocking(move || deck.end()).await;
         if let Some(me) = self.me.upgrade() {
             // Behind the store: what is acknowledged there must not wait for what can be made again.
             let _ = tokio::task::spawn_blocking(move || me.keep_full_text()).await;

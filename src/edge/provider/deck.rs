@@ -1,7 +1,7 @@
 //! What records exchanges with providers on a cassette: a file of lines that only grow, with secrets masked.
 //!
-//! Masking and writing are the work of a thread of the cassette's own: what serves others holds no lock meanwhile and waits
-//! for no disk. Of a conversation that may not leave this machine nothing is recorded, and that is said.
+//! Masking and writing are the work of a thread of the cassette's own: nobody holds a lock meanwhile or waits for a disk, not
+//! even whose exchange it is. Of a conversation that may not leave this machine nothing is recorded, and that is said.
 
 use crate::domain::cassette::pieces;
 use crate::domain::cassette::{By, Exchange, Head, MOST_BODY, MOST_BYTES, MOST_EXCHANGES};
@@ -18,15 +18,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use tokio::sync::oneshot;
+use std::time::Duration;
 
 /// Where lines for the log go.
 type Say = Arc<dyn Fn(LogLevel, &str) + Send + Sync>;
 
 /// The stack of the thread that writes, in bytes.
 const STACK: usize = 2 << 20;
+/// At its end a cassette waits so long for the disk to take the next exchange.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Records exchanges while a cassette is in it.
 pub struct Deck {
@@ -41,6 +43,9 @@ struct Tape {
     to: Sender<Waiting>,
     state: Arc<State>,
     writer: JoinHandle<()>,
+    /// Nobody speaks here any more once all is written.
+    over: Receiver<()>,
+    patience: Duration,
 }
 
 /// What they share with the thread that writes.
@@ -57,8 +62,6 @@ struct State {
 struct Waiting {
     exchange: Exchange,
     size: usize,
-    /// Told when it is done with.
-    done: oneshot::Sender<()>,
 }
 
 /// What writes, on its own thread.
@@ -82,6 +85,8 @@ pub struct Taped {
     pub private: usize,
     /// How many were not recorded for another reason; the log says which.
     pub lost: usize,
+    /// How many are not written yet.
+    pub waits: usize,
 }
 
 impl fmt::Debug for Deck {
@@ -93,13 +98,16 @@ impl fmt::Debug for Deck {
 impl fmt::Display for Taped {
     /// Says it to people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Taped { path, exchanges, private, lost } = self;
+        let Taped { path, exchanges, private, lost, waits } = self;
         write!(f, "{} exchanges are in {}", exchanges, path.display())?;
         if *private > 0 {
             write!(f, "; {private} were not recorded, as nothing of them may leave this machine")?;
         }
         if *lost > 0 {
             write!(f, "; {lost} could not be recorded: the log says why")?;
+        }
+        if *waits > 0 {
+            write!(f, "; {waits} wait for the disk, which does not answer, and are lost if this program ends first")?;
         }
         Ok(())
     }
@@ -142,19 +150,35 @@ impl Deck {
 
     /// Starts the thread that writes to a file of so many bytes; so many more may wait.
     fn load(&self, path: &Path, file: File, bytes: usize, room: usize) -> std::io::Result<Tape> {
-        let taped = Taped { path: path.to_path_buf(), exchanges: 0, private: 0, lost: 0 };
+        let taped = Taped { path: path.to_path_buf(), exchanges: 0, private: 0, lost: 0, waits: 0 };
         let state = Arc::new(State { taped: Mutex::new(taped), waiting: AtomicUsize::new(0), room });
         let (vault, say) = (self.vault.clone(), self.say.clone());
         let writer = Writer { file, bytes, exchanges: 0, state: state.clone(), vault, say };
         let (to, from) = channel();
-        let writer = spawn("passepartout-cassette", STACK, move || writer.run(&from))?;
-        Ok(Tape { to, state, writer })
+        let (goes_on, over) = channel::<()>();
+        let writer = spawn("passepartout-cassette", STACK, move || {
+            let _goes_on = goes_on;
+            writer.run(&from);
+        })?;
+        Ok(Tape { to, state, writer, over, patience: PATIENCE })
     }
 
-    /// Ends the cassette; returns what is on it, if one was recorded. It waits until all of it is written.
+    /// Ends the cassette; returns what is on it, if one was recorded. It waits until all of it is written, as long as the
+    /// disk takes one exchange after the other; what it does not take is said, and written should it answer yet.
     pub fn end(&self) -> Option<Taped> {
-        let Tape { to, state, writer } = self.tape.lock().take()?;
+        let Tape { to, state, writer, over, patience } = self.tape.lock().take()?;
         drop(to);
+        loop {
+            let before = state.taped.lock().waits;
+            if over.recv_timeout(patience) != Err(RecvTimeoutError::Timeout) {
+                break;
+            }
+            let taped = state.taped.lock().clone();
+            if taped.waits >= before {
+                (self.say)(LogLevel::Warning, &format!("the cassette ends before it is written: {taped}"));
+                return Some(taped);
+            }
+        }
         if writer.join().is_err() {
             (self.say)(LogLevel::Error, "what writes the cassette broke; the log says where");
         }
@@ -178,26 +202,20 @@ impl Deck {
         false
     }
 
-    /// Has an exchange written down, with its secrets masked; returns what waits until that is done. Where it fails, the
-    /// file ends with its last whole line. Nobody need wait.
-    pub(super) fn put(&self, exchange: Exchange) -> impl Future<Output = ()> + Send + use<> {
-        let (done, written) = oneshot::channel();
+    /// Has an exchange written down, with its secrets masked. Where it fails, the file ends with its last whole line.
+    pub(super) fn put(&self, exchange: Exchange) {
         let tape = self.tape.lock().as_ref().map(|tape| (tape.to.clone(), tape.state.clone()));
         if let Some((to, state)) = tape
-            && let Err(why) = state.take(&to, exchange, done)
+            && let Err(why) = state.take(&to, exchange)
         {
             state.lose(&self.say, &why);
-        }
-        async move {
-            // What is not written any more is nothing to wait for.
-            let _ = written.await;
         }
     }
 }
 
 impl State {
     /// Hands an exchange to the thread that writes, unless there is more of it than a cassette may have.
-    fn take(&self, to: &Sender<Waiting>, exchange: Exchange, done: oneshot::Sender<()>) -> Result<(), String> {
+    fn take(&self, to: &Sender<Waiting>, exchange: Exchange) -> Result<(), String> {
         let answer = exchange.chunks.iter().map(Vec::len).sum();
         if exchange.request.len().max(answer) > MOST_BODY {
             return Err(format!("it has more than {} MB", MOST_BODY >> 20));
@@ -207,7 +225,11 @@ impl State {
             self.waiting.fetch_sub(size, Ordering::AcqRel);
             return Err(format!("more than {} MB wait for the disk", self.room >> 20));
         }
-        to.send(Waiting { exchange, size, done }).map_err(|_| "what writes it has ended".to_string())
+        self.taped.lock().waits += 1;
+        to.send(Waiting { exchange, size }).map_err(|_| {
+            self.taped.lock().waits -= 1;
+            "what writes it has ended".to_string()
+        })
     }
 
     fn lose(&self, say: &Say, why: &str) {
@@ -223,15 +245,17 @@ impl State {
 impl Writer {
     /// Writes what comes, until nobody has anything any more.
     fn run(mut self, from: &Receiver<Waiting>) {
-        for Waiting { exchange, size, done } in from {
+        for Waiting { exchange, size } in from {
             let line = self.masked(exchange).line();
-            match self.write(&line) {
-                Ok(()) => self.state.taped.lock().exchanges += 1,
-                Err(why) => self.state.lose(&self.say, &why),
-            }
+            let written = self.write(&line);
             self.state.waiting.fetch_sub(size, Ordering::AcqRel);
-            // Who was stopped does not wait.
-            let _ = done.send(());
+            let mut taped = self.state.taped.lock();
+            taped.waits -= 1;
+            taped.exchanges += usize::from(written.is_ok());
+            drop(taped);
+            if let Err(why) = written {
+                self.state.lose(&self.say, &why);
+            }
         }
     }
 
@@ -273,6 +297,19 @@ impl Writer {
 }
 
 #[cfg(test)]
+impl Deck {
+    /// Begins a cassette on a disk that does not answer: a pipe that nobody reads. Whoever writes there waits until somebody
+    /// does.
+    pub(in crate::edge) fn record_on_a_dead_disk(&self, room: usize, patience: Duration) -> std::io::PipeReader {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let file = File::from(std::os::fd::OwnedFd::from(writer));
+        let begun = self.load(Path::new("a.jsonl"), file, 0, room).expect("it begins");
+        *self.tape.lock() = Some(Tape { patience, ..begun });
+        reader
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::cassette::{Cassette, End};
@@ -306,12 +343,12 @@ mod tests {
         let path = folder.path().join("a.jsonl");
         let (deck, said) = deck();
         deck.begin(&path, jiff::Timestamp::UNIX_EPOCH).expect("it begins");
-        drop(deck.put(exchange("one")));
+        deck.put(exchange("one"));
         assert_eq!(deck.end().expect("it was recorded").exchanges, 1);
         // A device that is always full.
         let full = OpenOptions::new().write(true).open("/dev/full").expect("a device");
         *deck.tape.lock() = Some(deck.load(&path, full, 0, MOST_BYTES).expect("it begins"));
-        drop(deck.put(exchange("two")));
+        deck.put(exchange("two"));
         let taped = deck.end().expect("it was recorded");
         assert_eq!((taped.exchanges, taped.lost), (0, 1));
         assert!(said.lock().iter().any(|text| text.contains("No space left on device")), "{said:?}");
@@ -325,39 +362,48 @@ mod tests {
         let path = folder.path().join("a.jsonl");
         let (deck, said) = deck();
         deck.begin(&path, jiff::Timestamp::UNIX_EPOCH).expect("it begins");
-        drop(deck.put(exchange(&"x".repeat(MOST_BODY + 1))));
-        drop(deck.put(exchange("one")));
+        deck.put(exchange(&"x".repeat(MOST_BODY + 1)));
+        deck.put(exchange("one"));
         let taped = deck.end().expect("it was recorded");
         assert_eq!((taped.exchanges, taped.lost), (1, 1));
         assert!(said.lock().iter().any(|text| text.contains("it has more than 8 MB")), "{said:?}");
     }
 
-    /// A disk that does not answer is a pipe here that nobody reads: whoever writes there waits for good.
     #[tokio::test]
-    async fn a_disk_that_does_not_answer_holds_up_the_recorded_exchange_and_nobody_else() {
-        use futures_util::FutureExt;
-        use std::os::fd::OwnedFd;
+    async fn a_disk_that_does_not_answer_holds_up_nobody() {
         let (deck, said) = deck();
-        let (mut reader, writer) = std::io::pipe().expect("a pipe");
-        let begun = deck.load(Path::new("a.jsonl"), File::from(OwnedFd::from(writer)), 0, 1 << 20);
-        *deck.tape.lock() = Some(begun.expect("it begins"));
+        let mut reader = deck.record_on_a_dead_disk(1 << 20, Duration::from_millis(20));
         // More than a pipe takes in.
         let large = || exchange(&"x ".repeat(100_000));
-        let mut waits = Box::pin(deck.put(large()));
+        deck.put(large());
         // Others may come, see what is recorded, and go.
         let counted = deck.recording().expect("it is recorded");
-        assert_eq!((counted.exchanges, counted.lost), (0, 0));
+        assert_eq!((counted.exchanges, counted.lost, counted.waits), (0, 0, 1));
         assert!(!deck.wants(Privacy::Private) && deck.wants(Privacy::Open));
-        assert!((&mut waits).now_or_never().is_none(), "it is not written");
         // What waits is bounded: five of them are less than a megabyte.
-        (0..9).for_each(|_| drop(deck.put(large())));
+        (0..9).for_each(|_| deck.put(large()));
         let counted = deck.recording().expect("it is recorded");
-        assert_eq!((counted.lost, counted.private), (5, 1));
+        assert_eq!((counted.lost, counted.private, counted.waits), (5, 1, 5));
         assert!(said.lock().iter().any(|text| text.contains("more than 1 MB wait for the disk")), "{said:?}");
+        let taped = deck.end().expect("it was recorded");
+        assert_eq!((taped.exchanges, taped.waits), (0, 5));
+        assert!(taped.to_string().contains("5 wait for the disk, which does not answer"), "{taped}");
+        assert!(said.lock().iter().any(|text| text.contains("ends before it is written")), "{said:?}");
+        assert_eq!(deck.recording(), None, "another one may begin");
+        // Should it answer yet, nothing is lost.
+        let mut all = Vec::new();
+        std::io::Read::read_to_end(&mut reader, &mut all).expect("it is read to its end");
+        assert_eq!(all.iter().filter(|byte| **byte == b'\n').count(), 5);
+    }
+
+    #[test]
+    fn a_disk_that_is_slow_is_waited_for() {
+        let (deck, _) = deck();
+        let mut reader = deck.record_on_a_dead_disk(MOST_BYTES, Duration::from_secs(60));
+        (0..20).for_each(|_| deck.put(exchange(&"x ".repeat(100_000))));
         let reads = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
-        waits.await;
         let taped = deck.end().expect("it was recorded");
         assert!(reads.join().is_ok_and(|read| read.is_ok()));
-        assert_eq!(taped.exchanges + taped.lost, 10);
+        assert_eq!((taped.exchanges + taped.lost, taped.waits), (20, 0), "a pipe takes all, and cannot be synced");
     }
 }

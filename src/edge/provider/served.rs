@@ -150,7 +150,7 @@ impl Served {
         let result = self.ask_by(&client, taping.relay.as_ref(), prompt, sink).await;
         if let Some(relay) = taping.relay.take() {
             let exchange = relay.taped(result.is_ok()).await;
-            deck.put(exchange).await;
+            deck.put(exchange);
         }
         result
     }
@@ -216,7 +216,7 @@ struct Taping<'a> {
 impl Drop for Taping<'_> {
     fn drop(&mut self) {
         if let Some(exchange) = self.relay.take().and_then(Relay::stopped) {
-            drop(self.deck.put(exchange));
+            self.deck.put(exchange);
         }
     }
 }

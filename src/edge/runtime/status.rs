@@ -85,7 +85,7 @@ pub(super) fn now(engine: &Engine, busy: bool, health: &str, focus: Option<&Node
         None => payload,
     };
     let payload = match engine.taped() {
-        Some(taped) => payload.int("recorded", taped.exchanges as i64),
+        Some(taped) => payload.int("recorded", (taped.exchanges + taped.waits) as i64),
         None => payload,
     };
     let payload = match engine.filling() {
