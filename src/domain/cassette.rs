@@ -138,6 +138,14 @@ impl Exchange {
         format!("{value}\n")
     }
 
+    /// Reads its line, with its end.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(line: &[u8]) -> Result<Exchange, String> {
+        parsed(line, 1).map_err(|fault| fault.why).and_then(exchange)
+    }
+
     /// Returns all bytes of the answer.
     pub fn answer(&self) -> Vec<u8> {
         self.chunks.concat()
@@ -245,7 +253,8 @@ fn exchange(value: Value) -> Result<Exchange, String> {
     };
     let status = u16::try_from(number("status")?).ok().filter(|status| match end {
         End::Never => *status == 0,
-        End::Whole | End::Cut => (200..=599).contains(status),
+        // Some servers make up their own.
+        End::Whole | End::Cut => (200..=999).contains(status),
     });
     let chunks = list("chunks")?.iter().map(chunk).collect::<Result<Vec<_>, _>>()?;
     let request = text(&value, "request")?;
@@ -271,8 +280,8 @@ fn exchange(value: Value) -> Result<Exchange, String> {
     })
 }
 
-/// Tells whether a text can stand in a header as it is.
-fn is_header(text: &str) -> bool {
+/// Tells whether a text can stand in a header of a cassette as it is.
+pub fn is_header(text: &str) -> bool {
     text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 

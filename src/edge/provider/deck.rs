@@ -247,7 +247,9 @@ impl Writer {
     fn run(mut self, from: &Receiver<Waiting>) {
         for Waiting { exchange, size } in from {
             let line = self.masked(exchange).line();
-            let written = self.write(&line);
+            // What would not be read again would take all behind it along.
+            let sound = Exchange::read(line.as_bytes()).map(drop);
+            let written = sound.and_then(|()| self.write(&line));
             self.state.waiting.fetch_sub(size, Ordering::AcqRel);
             let mut taped = self.state.taped.lock();
             taped.waits -= 1;
@@ -313,6 +315,7 @@ impl Deck {
 mod tests {
     use super::*;
     use crate::domain::cassette::{Cassette, End};
+    use proptest::prelude::*;
 
     fn exchange(request: &str) -> Exchange {
         Exchange {
@@ -367,6 +370,61 @@ mod tests {
         let taped = deck.end().expect("it was recorded");
         assert_eq!((taped.exchanges, taped.lost), (1, 1));
         assert!(said.lock().iter().any(|text| text.contains("it has more than 8 MB")), "{said:?}");
+    }
+
+    fn any_exchange() -> impl Strategy<Value = Exchange> {
+        let headers = prop::collection::vec((".{0,8}", ".{0,8}"), 0..3);
+        let end = prop_oneof![Just(End::Whole), Just(End::Cut), Just(End::Never)];
+        let status = prop_oneof![Just(0), 100..1100_u16];
+        let chunks = prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..3);
+        (headers, end, status, chunks, ".{0,20}", any::<u64>()).prop_map(
+            |(headers, end, status, chunks, text, asking)| Exchange {
+                headers,
+                end,
+                status,
+                chunks,
+                provider: text.clone(),
+                url: text.clone(),
+                asking,
+                ..exchange(&text)
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn whatever_is_recorded_is_read_again(exchanges in prop::collection::vec(any_exchange(), 0..6)) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("a.jsonl");
+            let (deck, said) = deck();
+            deck.begin(&path, jiff::Timestamp::UNIX_EPOCH).expect("it begins");
+            let count = exchanges.len();
+            exchanges.into_iter().for_each(|exchange| deck.put(exchange));
+            let taped = deck.end().expect("it was recorded");
+            let read = Cassette::read(&std::fs::read(&path).expect("a file"));
+            prop_assert_eq!(read.map(|cassette| cassette.exchanges.len()), Ok(taped.exchanges));
+            prop_assert_eq!((taped.exchanges + taped.lost, said.lock().len()), (count, taped.lost));
+        }
+    }
+
+    #[test]
+    fn what_would_not_be_read_again_is_lost_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.jsonl");
+        let (deck, said) = deck();
+        deck.begin(&path, jiff::Timestamp::UNIX_EPOCH).expect("it begins");
+        let headers = vec![("content-type".to_string(), "text/event-stream;\tcharset=utf-8".to_string())];
+        deck.put(Exchange { headers, ..exchange("tab") });
+        deck.put(Exchange { status: 99, ..exchange("status") });
+        deck.put(Exchange { status: 999, ..exchange("one") });
+        let taped = deck.end().expect("it was recorded");
+        assert_eq!((taped.exchanges, taped.lost), (1, 2), "{said:?}");
+        for words in ["a header is no pair of plain texts", "“status” is none of an answer"] {
+            assert!(said.lock().iter().any(|text| text.contains(words)), "{said:?}");
+        }
+        let read = Cassette::read(&std::fs::read(&path).expect("a file")).expect("it is whole");
+        assert_eq!(read.exchanges.iter().map(|exchange| exchange.request.as_str()).collect::<Vec<_>>(), ["one"]);
     }
 
     #[tokio::test]

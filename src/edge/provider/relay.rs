@@ -3,7 +3,7 @@
 //! The provider asks a listener of our own in the place of its server, without a key; this asks the server with it. Only
 //! so are the bytes seen as they come, in their pieces: the library that reads answers gives none of that away.
 
-use crate::domain::cassette::{End, Exchange, MOST_BODY};
+use crate::domain::cassette::{End, Exchange, MOST_BODY, is_header};
 use crate::edge::provider::config::{Address, Kind, ProviderConfig};
 use crate::edge::provider::http::Clients;
 use crate::edge::provider::served::key_headers;
@@ -119,8 +119,9 @@ async fn pass_on(taken: Taken, client: &reqwest::Client, url: &str, keys: Header
     let Ok(mut response) = client.post(url).headers(headers).body(body).send().await else { return };
     let status = response.status().as_u16();
     let read = |name: &&str| {
-        let value = response.headers().get(*name)?.to_str().ok()?;
-        Some((name.to_string(), value.to_string()))
+        // Between words of a header a tab is as good as a space.
+        let value = response.headers().get(*name)?.to_str().ok()?.replace('\t', " ");
+        is_header(&value).then(|| (name.to_string(), value))
     };
     let answered: Vec<(String, String)> = READ.iter().filter_map(read).collect();
     {
