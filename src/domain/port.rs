@@ -105,6 +105,8 @@ pub struct Prompt {
     /// What all share who are asked for the same answer, to tell them from others; 0 where nobody is asked yet. It is sent to
     /// nobody.
     pub asking: u64,
+    /// So many tokens, as we count them, it was found to have room for, whoever may be asked; 0 when that is not known.
+    pub room: usize,
 }
 
 /// Tokens, as a provider reported them; 0 is what it did not report.

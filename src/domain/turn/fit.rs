@@ -31,6 +31,7 @@ impl Turn {
             return None;
         }
         let most = (desk.max_tokens)();
+        self.room = most;
         let conversation = &mut self.report.conversation;
         let said = conversation.messages.iter().map(|message| prompt::tokens_of(message, desk.tokens)).sum::<usize>();
         let room = |lean| most.saturating_sub(prompt::fixed_tokens(desk, lean));

@@ -241,6 +241,8 @@ struct Turn {
     split: bool,
     /// Whether it is what one of these does: it changes nothing, and has the user asked nothing.
     beside: bool,
+    /// The room that was found for the prompt of this step, in tokens.
+    room: usize,
 }
 
 impl Turn {
@@ -312,8 +314,8 @@ impl Turn {
 
     fn new(signal: Signal, report: TurnReport) -> Turn {
         let (said, lean, trying) = (Vec::new(), prompt::Lean::Whole, TRYING);
-        let (acted, spoke, failed, split, beside) = Default::default();
-        Turn { signal, report, tries: 0, acted, said, spoke, failed, trying, lean, split, beside }
+        let (acted, spoke, failed, split, beside, room) = Default::default();
+        Turn { signal, report, tries: 0, acted, said, spoke, failed, trying, lean, split, beside, room }
     }
 
     async fn step(&mut self, step: Step, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {

@@ -125,6 +125,7 @@ pub fn made(
         typed: conversation.typed.clone(),
         now,
         asking: 0,
+        room: 0,
     }
 }
 

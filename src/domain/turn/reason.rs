@@ -136,7 +136,7 @@ impl Turn {
             // A human was shown this, word for word.
             (Locality::Remote, Some(contact)) => contact.prompt.clone(),
             (Locality::Builtin | Locality::Local | Locality::Remote, _) => {
-                prompt::assemble(desk, conversation, locality, self.lean)
+                Prompt { room: self.room, ..prompt::assemble(desk, conversation, locality, self.lean) }
             }
         }
     }

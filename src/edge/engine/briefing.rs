@@ -136,7 +136,7 @@ impl Engine {
     /// Tokens of memory in a prompt of at most so many, as we count them: never more than half of the whole.
     pub(super) fn memory_budget(&self, prompt: usize) -> usize {
         let most = self.focus_budget().unwrap_or(self.config.memory_tokens).min(prompt / 2);
-        self.greatest_factor().ours(most)
+        self.greatest_factor(&self.cascade.read()).ours(most)
     }
 
     /// Returns who the model is told that it is.

@@ -7,29 +7,11 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
 use crate::edge::provider::cascade::Cascade;
 use serde_json::json;
-use std::collections::BTreeMap;
 
 /// A factor is stored when it has moved by more than this since.
 const MOVED: f64 = 0.01;
 /// The only host that is known to count as we do.
 const OURS: &str = "api.openai.com";
-
-/// The factors of those who may be asked, as they stand when a prompt is made to fit: whoever judges that prompt then
-/// takes the same, whatever is learned meanwhile.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Factors(BTreeMap<String, Factor>);
-
-impl Factors {
-    /// Returns the greatest of them: what fits by it fits whoever is asked.
-    pub(super) fn greatest(&self) -> Factor {
-        self.0.values().copied().fold(Factor::OURS, Factor::max)
-    }
-
-    /// Returns that of a provider, if it was among those.
-    pub(super) fn of(&self, name: &str) -> Option<Factor> {
-        self.0.get(name).copied()
-    }
-}
 
 impl Engine {
     /// Loads what was learned of the providers of a cascade, of whom nothing is known yet.
@@ -50,11 +32,6 @@ impl Engine {
         }
     }
 
-    /// Returns the factors of the providers of a cascade as they stand now.
-    pub(super) fn factors_of(&self, cascade: &Cascade) -> Factors {
-        Factors(cascade.providers().map(|provider| (provider.name().to_string(), self.factor(provider))).collect())
-    }
-
     /// Returns how many tokens a provider counts for one of ours.
     pub(super) fn factor(&self, provider: &dyn Profile) -> Factor {
         let known = self.factors.lock().get(provider.name()).copied().flatten();
@@ -71,9 +48,9 @@ impl Engine {
         Some(self.factor(provider).value())
     }
 
-    /// Returns the greatest factor of the usual cascade: what fits by it fits whoever of them is asked.
-    pub(super) fn greatest_factor(&self) -> Factor {
-        self.factors_of(&self.cascade.read()).greatest()
+    /// Returns the greatest factor of a cascade: what fits by it fits whoever of it is asked.
+    pub(super) fn greatest_factor(&self, cascade: &Cascade) -> Factor {
+        cascade.providers().map(|provider| self.factor(provider)).fold(Factor::OURS, Factor::max)
     }
 
     /// Learns from what a provider reported of a prompt that has `counted` tokens of ours.

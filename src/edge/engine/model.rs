@@ -17,7 +17,6 @@ use crate::domain::turn::consensus::{Other, Round, Together};
 use crate::domain::turn::prompt::tokens;
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
-use crate::edge::engine::factors::Factors;
 use crate::edge::engine::ledger::Behalf;
 use crate::edge::engine::quotations::Quoted;
 use crate::edge::engine::record::kind;
@@ -51,8 +50,6 @@ pub struct TurnModel<'a> {
     pub models: Option<BTreeSet<String>>,
     /// The most tokens of a prompt, as its provider counts them.
     pub most: usize,
-    /// How those count who may be asked, as the prompt of this step was made to fit.
-    pub(super) factors: Mutex<Factors>,
     /// What of memory the models are told.
     pub briefings: &'a Briefings<'a>,
     /// Whether somebody can be asked about a first contact.
@@ -160,9 +157,9 @@ impl TurnModel<'_> {
     pub(super) fn permit(&self, known: &Known, provider: &dyn Profile, prompt: &Prompt, counted: usize) -> Permit {
         let most = self.most;
         let too_long = || {
-            let factor = self.factors.lock().of(provider.name());
-            let tokens = factor.unwrap_or_else(|| self.engine.factor(provider)).theirs(counted);
-            (tokens > most).then(|| {
+            let tokens = self.engine.factor(provider).theirs(counted);
+            // What fits into the room that was found for it is judged no second time, whatever was learned meanwhile.
+            (counted > prompt.room && tokens > most).then(|| {
                 format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS, PP_BUDGET or a preset allows {most}")
             })
         };
@@ -293,13 +290,9 @@ impl TurnModel<'_> {
         self.preset.clone().unwrap_or_else(|| self.engine.cascade.read().clone())
     }
 
-    /// Returns the most tokens that a prompt may have now, as we count them, whoever of the candidates is asked; until it is
-    /// found out again, they are measured by what is known of them now.
-    pub(super) fn most_of_ours(&self) -> usize {
-        let factors = self.engine.factors_of(&self.candidates());
-        let most = factors.greatest().ours(self.most);
-        *self.factors.lock() = factors;
-        most
+    /// Returns the most tokens that a prompt may have now, as we count them, whoever of the candidates is asked.
+    pub(super) fn room(&self) -> usize {
+        self.engine.greatest_factor(&self.candidates()).ours(self.most)
     }
 
     /// Learns from the store how those count who may be asked.

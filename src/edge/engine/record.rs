@@ -564,6 +564,8 @@ impl ContactRecord {
             typed: conversation.typed.clone(),
             now: self.now.parse().ok()?,
             asking: 0,
+            // It is sent as it was shown.
+            room: usize::MAX,
         };
         Some(Contact { prompt })
     }

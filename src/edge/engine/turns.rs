@@ -286,7 +286,6 @@ impl Engine {
             preset: chosen,
             models,
             most,
-            factors: Mutex::default(),
             attended,
             briefings,
             names_private,
@@ -312,7 +311,7 @@ impl Engine {
                 on_error: &|_| on_error(skill),
                 now,
                 tokens: self.tokens.as_ref(),
-                max_tokens: &|| model.most_of_ours(),
+                max_tokens: &|| model.room(),
                 elsewhere: &|| self.elsewhere(&model.session),
                 clock: &|| self.clock.now(),
             };
@@ -398,7 +397,7 @@ impl Engine {
     /// Returns a conversation as it stands in a prompt of at most so many tokens, with room left for memory and tools: its
     /// newest turns whole, the others by their titles.
     fn fitting(&self, history: Vec<Said>, asked: &str, most: usize) -> Collapsed {
-        let factor = self.greatest_factor();
+        let factor = self.greatest_factor(&self.cascade.read());
         let reserved = self.memory_budget(most) + OVERHEAD + self.tokens.count(asked);
         let room = factor.ours(most).saturating_sub(reserved);
         collapse(history, room, self.tokens.as_ref())

@@ -42,6 +42,7 @@ fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {
         typed: typed.to_string(),
         now: now(),
         asking: 0,
+        room: 0,
     }
 }
 
