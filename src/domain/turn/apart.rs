@@ -4,7 +4,7 @@
 
 use crate::domain::port::{Apart, Branch, LogLevel, Message, ProviderError, ProviderErrorKind, Sink, Streamed};
 use crate::domain::signal::{Role, Signal};
-use crate::domain::turn::consensus::{Mode, Other, Round, Vote, choose};
+use crate::domain::turn::consensus::{Mode, Other, Round, Vote, Voter, choose};
 use crate::domain::turn::error::{Fault, Resolution};
 use crate::domain::turn::report::{Ending, TurnReport};
 use crate::domain::turn::{Desk, Flow, Step, Turn};
@@ -96,8 +96,10 @@ impl Turn {
         let all = self.all_of(branches, &signal, desk).await;
         let votes: Vec<Vote> = all.iter().map(Came::vote).collect();
         let chosen = choose(&votes).map(|followed| followed.index);
-        let voters =
-            all.iter().zip(&votes).map(|(came, vote)| (came.provider.clone(), came.model.clone(), vote.clone()));
+        let voters = all.iter().zip(&votes).map(|(came, vote)| {
+            let (provider, model, said) = (came.provider.clone(), came.model.clone(), came.report.text.clone());
+            Voter { provider, model, vote: vote.clone(), said }
+        });
         let round = Round::new(Mode::Fork, voters.collect(), chosen, |text| desk.actuator.masked(text));
         if let Some(line) = round.line() {
             let line = format!("asked of several models: {}", line.replace('\n', " "));
@@ -111,7 +113,11 @@ impl Turn {
                 Vote::None(why) => failed.extend(came.errors(why)),
                 Vote::Acts(_) | Vote::Words if Some(index) == chosen => followed = Some(came),
                 Vote::Acts(_) | Vote::Words => {
-                    let (provider, model, text) = (came.provider, came.model, came.report.text);
+                    let (provider, model, mut text) = (came.provider, came.model, came.report.text);
+                    // Such as that a limit cut it off.
+                    if let Some(notice) = came.report.notice {
+                        text.push_str(&format!("\n\n({notice})"));
+                    }
                     self.report.others.push(Other { provider, model, text });
                 }
             }
