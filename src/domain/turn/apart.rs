@@ -55,13 +55,18 @@ impl Came {
             Some(Message::Text { role: Role::Assistant, text }) if !text.trim().is_empty()
         );
         match (&report.fault, report.ending) {
-            (None, Ending::Answered) if answered => Vote::Words,
+            (None, Ending::Answered) if answered => Vote::cut(report.ended).unwrap_or(Vote::Words),
             (Some(Fault::Model { attempts }), _) if !attempts.is_empty() => {
                 Vote::None(attempts.iter().map(|error| error.text.as_str()).collect::<Vec<_>>().join("; "))
             }
             (Some(fault), _) => Vote::None(fault.to_string()),
             (None, _) => Vote::None(report.notice.clone().unwrap_or_else(|| "it said nothing".to_string())),
         }
+    }
+
+    /// Returns whether it said something, though it may not be whole.
+    fn spoke(&self) -> bool {
+        self.report.fault.is_none() && self.report.ending == Ending::Answered && !self.report.text.trim().is_empty()
     }
 
     /// Returns how it failed, for whoever is told when nobody answers.
@@ -95,12 +100,13 @@ impl Turn {
     ) -> Result<Flow, Fault> {
         let all = self.all_of(branches, &signal, desk).await;
         let votes: Vec<Vote> = all.iter().map(Came::vote).collect();
-        let chosen = choose(&votes).map(|followed| followed.index);
+        let whole = choose(&votes).map(|followed| followed.index);
+        let chosen = whole.or_else(|| all.iter().position(Came::spoke));
         let voters = all.iter().zip(&votes).map(|(came, vote)| {
             let (provider, model, said) = (came.provider.clone(), came.model.clone(), came.report.text.clone());
             Voter { provider, model, vote: vote.clone(), said }
         });
-        let round = Round::new(Mode::Fork, voters.collect(), chosen, |text| desk.actuator.masked(text));
+        let round = Round::new(Mode::Fork, voters.collect(), whole, |text| desk.actuator.masked(text));
         if let Some(line) = round.line() {
             let line = format!("asked of several models: {}", line.replace('\n', " "));
             desk.journal.log(LogLevel::Info, &line);
@@ -110,9 +116,9 @@ impl Turn {
         for (index, (came, vote)) in all.into_iter().zip(votes).enumerate() {
             self.take_part_of(&came);
             match vote {
-                Vote::None(why) => failed.extend(came.errors(why)),
-                Vote::Acts(_) | Vote::Words if Some(index) == chosen => followed = Some(came),
-                Vote::Acts(_) | Vote::Words => {
+                _ if Some(index) == chosen => followed = Some(came),
+                Vote::None(why) if !came.spoke() => failed.extend(came.errors(why)),
+                Vote::None(_) | Vote::Acts(_) | Vote::Words => {
                     let (provider, model, mut text) = (came.provider, came.model, came.report.text);
                     // Such as that a limit cut it off.
                     if let Some(notice) = came.report.notice {

@@ -170,12 +170,20 @@ pub enum Vote {
 }
 
 impl Vote {
+    /// Returns what an answer is for that is not whole.
+    pub fn cut(ended: Ended) -> Option<Vote> {
+        let why = match ended {
+            Ended::Whole => return None,
+            Ended::Limit => "its answer was cut off by its limit of tokens",
+            Ended::Filtered => "its answer was cut off by its content filter",
+        };
+        Some(Vote::None(why.to_string()))
+    }
+
     /// Returns what a completion is for.
     pub fn of(completion: &Completion) -> Vote {
-        match completion.ended {
-            Ended::Whole => {}
-            Ended::Limit => return Vote::None("its answer was cut off by its limit of tokens".to_string()),
-            Ended::Filtered => return Vote::None("its answer was cut off by its content filter".to_string()),
+        if let Some(cut) = Vote::cut(completion.ended) {
+            return cut;
         }
         if !completion.unreadable.is_empty() {
             return Vote::None("it proposed a call that cannot be read".to_string());

@@ -96,6 +96,7 @@ impl Turn {
             if text.trim().is_empty() {
                 self.report.notice = Some("The model answered nothing; ask again, or ask another one.".to_string());
             }
+            self.report.ended = completion.ended;
             completion.ended.told(&completion.provider).into_iter().for_each(|told| self.tell(&told));
             let role = Role::Assistant;
             self.report.conversation.messages.push(Message::Text { role, text });

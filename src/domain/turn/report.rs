@@ -5,7 +5,7 @@ use crate::domain::id::{NodeId, PlanId};
 use crate::domain::label::{Labels, Trust};
 use crate::domain::money::totals::Shares;
 use crate::domain::outside::{Outside, Piece};
-use crate::domain::port::{Message, Prompt, Usage};
+use crate::domain::port::{Ended, Message, Prompt, Usage};
 use crate::domain::signal::{Depth, Sensor};
 use crate::domain::turn::consensus::{Other, Round};
 use crate::domain::turn::earlier::Past;
@@ -107,6 +107,8 @@ pub struct TurnReport {
     pub sources: Vec<NodeId>,
     /// Which provider and model answered last.
     pub answered_by: Option<(String, String)>,
+    /// Whether that answer was cut off.
+    pub ended: Ended,
     /// Which rule chose which providers, in words.
     pub routes: Vec<String>,
     /// What came of asking several models at once, each time that they were.
@@ -166,6 +168,7 @@ impl TurnReport {
             changed: Vec::new(),
             sources: Vec::new(),
             answered_by: None,
+            ended: Ended::Whole,
             routes: Vec::new(),
             rounds: Vec::new(),
             others: Vec::new(),

@@ -90,7 +90,7 @@ async fn what_most_models_want_is_followed_and_the_trace_shows_who_disagrees() {
     assert_eq!(report.deeds.len(), 1, "what was not followed is no act: {:?}", report.deeds);
     assert!(report.deeds[0].summary.contains("boiler"), "{:?}", report.deeds);
     let round = &report.rounds[0];
-    assert_eq!(round.ballots[0].lines, ["memory-search {\"query\":\"pipe\"}"]);
+    assert_eq!(round.ballots[0].lines, ["memory-search {\"query\":\"pipe\"}", "Looking."]);
     assert_eq!(round.ballots.iter().map(|ballot| ballot.agrees).collect::<Vec<_>>(), [false, true, true]);
     let notice = report.notice.as_deref().unwrap_or_default();
     assert!(notice.contains("disagree: 2 of 3"), "{notice}");

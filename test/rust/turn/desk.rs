@@ -454,6 +454,7 @@ pub fn told(report: &TurnReport) -> String {
         changed,
         sources,
         answered_by,
+        ended,
         routes,
         rounds,
         others,
@@ -476,6 +477,9 @@ pub fn told(report: &TurnReport) -> String {
     }
     if !(plans.is_empty() && changed.is_empty() && sources.is_empty()) {
         out.push(format!("plans {plans:?}, changed {changed:?}, sources {sources:?}"));
+    }
+    if *ended != Ended::Whole {
+        out.push(format!("cut off: {ended:?}"));
     }
     out.extend(routes.iter().map(|words| format!("route: {words}")));
     out.extend(rounds.iter().map(|round| format!("asked together: {round:?}")));
