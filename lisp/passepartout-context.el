@@ -31,6 +31,7 @@
 (require 'passepartout-events)
 (require 'passepartout-query)
 (require 'passepartout-view)
+(require 'seq)
 (eval-when-compile (require 'subr-x))
 
 (defconst passepartout-context--buffer-name "*Passepartout context*"
@@ -44,6 +45,10 @@ Nil stands for the model that is asked first.")
 
 (defvar-local passepartout-context--query nil
   "The question of this buffer, or nil for the last one that was asked.")
+
+(defvar-local passepartout-context--chat nil
+  "The chat before the question of this buffer, as it is sent, or nil.
+It is a plist, as `passepartout-chat-question' returns it.")
 
 (defvar passepartout-context-mode-map
   (let ((map (make-sparse-keymap)))
@@ -104,6 +109,20 @@ Nil stands for the model that is asked first.")
                     (passepartout-view-line (car section) 22)
                     (cadr section)))))
 
+(defun passepartout-context--asked (payload)
+  "Return who would be asked first, as PAYLOAD says, as a line or two."
+  (let ((why (plist-get payload :why))
+        (place (plist-get payload :place)))
+    (cond
+     (why (format "Nobody would be asked: %s.\nThis is what one would be told.\n"
+                  (passepartout-view-line why 500)))
+     ((eq place :builtin)
+      "The built-in provider would answer; it is sent nothing of this.\n")
+     (t (format "Asked first: %s, model %s, %s.\n"
+                (passepartout-view-line (plist-get payload :provider) 60)
+                (passepartout-view-line (plist-get payload :model) 60)
+                (if (eq place :remote) "elsewhere" "on this machine"))))))
+
 (defun passepartout-context--draw (payload)
   "Draw PAYLOAD, the answer of the core, in the current buffer."
   (let* ((nodes (plist-get payload :nodes))
@@ -125,6 +144,7 @@ Nil stands for the model that is asked first.")
               (if (string-empty-p query)
                   "No question has been asked yet.\n"
                 (format "Question: %s\n" query))
+              (passepartout-context--asked payload)
               (format "Notes may take %d tokens.\n"
                       (plist-get payload :budget)))
       (passepartout-context--insert-sections (plist-get payload :sections))
@@ -146,8 +166,7 @@ Nil stands for the model that is asked first.")
       (with-current-buffer buffer
         (let ((late (passepartout-view-asking)))
           (passepartout-request
-           :context (list :for passepartout-context--for
-                          :query passepartout-context--query)
+           :context (passepartout-context--payload)
            (lambda (payload)
              (let ((why (plist-get payload :error)))
                (cond
@@ -155,19 +174,38 @@ Nil stands for the model that is asked first.")
                 (why (message "Passepartout: %s" (passepartout-view-line
                                                   why 500)))
                 (t (with-current-buffer buffer
-                     (passepartout-context--draw payload))))))))))))
+                     (passepartout-context--draw payload))))))
+           (plist-get passepartout-context--chat :session)))))))
+
+(defun passepartout-context--payload ()
+  "Return what this buffer asks the core."
+  (let ((chat passepartout-context--chat))
+    `(:for ,passepartout-context--for
+      :query ,passepartout-context--query
+      ,@(when passepartout-context--query
+          (seq-mapcat (lambda (key)
+                        (and (plist-member chat key)
+                             (list key (plist-get chat key))))
+                      '(:history :private :file :project))))))
 
 ;;;###autoload
-(defun passepartout-context (&optional query)
+(defun passepartout-context (&optional query chat)
   "Show which notes a model would be told of now, why, and what they take.
-They are those for the last question and for the heading at point; with
-a prefix argument, ask for a QUERY and show those for it."
+They are those of the request that would be sent next: in a chat for the
+question at point with the CHAT before it, elsewhere for the last
+question with what was sent before it; the heading at point counts.
+With a prefix argument, ask for a QUERY and show those for it."
   (interactive
-   (list (and current-prefix-arg (read-string "Context of the question: "))))
+   (let* ((chat (passepartout-chat-question))
+          (text (plist-get chat :text)))
+     (list (cond (current-prefix-arg (read-string "Context of the question: "))
+                 ((and text (not (string-blank-p text))) text))
+           chat)))
   (let ((buffer (passepartout-view-buffer passepartout-context--buffer-name
                                           'passepartout-context-mode)))
     (with-current-buffer buffer
       (setq passepartout-context--query query
+            passepartout-context--chat chat
             passepartout-view--refresh #'passepartout-context--fetch))
     (pop-to-buffer buffer)
     (passepartout-context--fetch)))

@@ -3,16 +3,21 @@
 use crate::prompts::{BOAT, point, says};
 use crate::support::engine::{Home, ask, ask_from, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::domain::context::reason::Reason;
 use passepartout::domain::id::{NodeId, SessionId};
 use passepartout::domain::label::{Privacy, PrivacyTag};
+use passepartout::domain::port::{CountTokens, Locality};
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::domain::signal::{Origin, Rights, Role, Said, Source};
+use passepartout::edge::config::Config;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::cascade::Choice;
-use passepartout::edge::engine::explain::{About, Pin};
+use passepartout::edge::engine::explain::{About, Considered, Explained, Pin};
 use passepartout::edge::engine::inspect::{Inspected, Proof};
 use passepartout::edge::engine::turns::Ask;
+use passepartout::edge::tokens::Tokens;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Returns the one request that was sent last.
@@ -20,6 +25,12 @@ pub async fn last(engine: &Arc<Engine>) -> Inspected {
     let mut all = engine.inspect_last(&origin()).await.expect("it can be shown");
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
+}
+
+/// Explains what a reader there would be told of a question.
+pub async fn explained(engine: &Arc<Engine>, query: &str, reader: Locality) -> Explained {
+    let about = About { query: Some(query), reader: Some(reader), ..About::default() };
+    engine.explained_for(&origin(), about).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -30,43 +41,54 @@ async fn what_the_user_pins_is_in_and_what_the_user_drops_is_out_and_each_is_exp
     let engine = home.served(&FakeServer::start([says("Larch.")]), &["fake"], true).await;
     engine.wait_until_filled();
     let id = |name: &str| NodeId::new(name);
-    let told = |query: &str, may_see: Privacy| {
-        let explained = engine.explained_context(&origin(), Some(query), may_see);
+    let told = async |query: &str, reader: Locality| {
+        let explained = explained(&engine, query, reader).await;
         ["timber", "beans", "diary", "boat"].map(|name| engine.why_told(&explained, &id(name)))
     };
-    let [timber, beans, diary, _] = told("larch for the deck", Privacy::Open);
+    let [timber, beans, diary, _] = told("larch for the deck", Locality::Remote).await;
     assert!(timber.starts_with("timber: full, words 1.00, "), "{timber}");
     assert!(beans.starts_with("beans: full, pinned, "), "{beans}");
     assert_eq!(diary, "diary: left out, private");
     engine.pin(&origin(), &id("timber"), Pin::Out).expect("it is there");
     engine.pin(&origin(), &id("beans"), Pin::Out).expect("it is there");
     engine.pin(&origin(), &id("diary"), Pin::In).expect("it is there");
-    let [timber, beans, diary, _] = told("larch for the deck", Privacy::Open);
+    let [timber, beans, diary, _] = told("larch for the deck", Locality::Remote).await;
     assert_eq!(
         [timber, beans, diary],
         ["timber: left out, left out by you", "beans: left out, left out by you", "diary: left out, private"]
     );
-    let [.., diary, _] = told("larch for the deck", Privacy::Private);
+    let [.., diary, _] = told("larch for the deck", Locality::Local).await;
     assert!(diary.contains("diary: full, pinned, "), "{diary}");
     // The node in focus is in, whatever was dropped.
     point(&engine, &home, "timber");
-    let [timber, _, _, boat] = told("larch for the deck", Privacy::Open);
+    let [timber, _, _, boat] = told("larch for the deck", Locality::Remote).await;
     assert!(timber.starts_with("timber: full, focus, "), "{timber}");
     assert!(boat.contains("boat: title in the outline, "), "{boat}");
     assert!(engine.pin(&origin(), &id("nowhere"), Pin::In).is_err());
     for pin in ["timber", "beans", "diary"] {
         engine.pin(&origin(), &id(pin), Pin::Neither).expect("it is there");
     }
-    let [_, beans, ..] = told("larch for the deck", Privacy::Open);
+    let [_, beans, ..] = told("larch for the deck", Locality::Remote).await;
     assert!(beans.starts_with("beans: full, pinned, "), "the property counts again: {beans}");
     // Without a question it is of the last one, and the parts are told with what they take.
     let _ = home.ask(&engine, "which wood for the deck?").await;
-    let explained = engine.explained_context(&origin(), None, Privacy::Private);
+    let explained = engine.explained_for(&origin(), About::default()).await;
     assert_eq!(explained.query, "which wood for the deck?");
     let names: Vec<&str> = explained.sections.iter().map(|(name, _)| *name).collect();
     assert_eq!(
         names,
-        ["tools", "identity", "how it works", "mandates", "outline", "time", "configuration", "notes", "log"]
+        [
+            "tools",
+            "identity",
+            "how it works",
+            "mandates",
+            "outline",
+            "time",
+            "configuration",
+            "notes",
+            "log",
+            "question"
+        ]
     );
     assert!(explained.sections.iter().all(|(_, tokens)| *tokens > 0));
     assert!(explained.dropped_lines().iter().all(|line| line.contains(": left out, ")));
@@ -82,7 +104,7 @@ async fn what_is_pinned_is_kept_on_the_heading_by_a_plan() {
     assert!(!home.read_file("boat.org").contains("PP_CONTEXT"), "it waits");
     home.approve(&engine, &waiting(&engine)).await.expect("it is approved");
     assert!(home.read_file("boat.org").contains(":PP_CONTEXT: out\n"), "{}", home.read_file("boat.org"));
-    let explained = engine.explained_context(&origin(), Some("beans"), Privacy::Private);
+    let explained = explained(&engine, "beans", Locality::Local).await;
     assert_eq!(engine.why_told(&explained, &id), "beans: left out, left out by you");
 }
 
@@ -255,11 +277,13 @@ async fn a_channel_with_fewer_rights_pins_nothing_and_learns_no_question_of_othe
     let guest = Origin { session: SessionId("guest".to_string()), rights, source: Source::Client };
     let refused = engine.pin(&guest, &NodeId::new("beans"), Pin::In).expect_err("it may not");
     assert!(refused.contains("may not ask for anything"), "{refused}");
-    let told = |origin: &Origin| engine.explained_context(origin, None, Privacy::Open);
-    assert_eq!(told(&guest).query, "");
-    assert_eq!(told(&Origin { session: origin().session, ..guest.clone() }).query, "which wood for my secret hut?");
-    assert_eq!(told(&Origin { session: guest.session, ..origin() }).query, "which wood for my secret hut?");
-    assert!(told(&origin()).nodes.iter().all(|node| node.reason.to_string() != "pinned"));
+    let told = async |origin: &Origin| engine.explained_for(origin, About::default()).await;
+    assert_eq!(told(&guest).await.query, "");
+    let same = Origin { session: origin().session, ..guest.clone() };
+    assert_eq!(told(&same).await.query, "which wood for my secret hut?");
+    let emacs = Origin { session: guest.session, ..origin() };
+    assert_eq!(told(&emacs).await.query, "which wood for my secret hut?");
+    assert!(told(&origin()).await.nodes.iter().all(|node| node.reason.to_string() != "pinned"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -270,7 +294,7 @@ async fn every_heading_has_a_reason_and_a_private_one_only_for_who_may_see_it() 
     let engine = home.engine().await;
     home.read(&engine).await;
     engine.wait_until_filled();
-    let far = Some(passepartout::domain::port::Locality::Remote);
+    let far = Some(Locality::Remote);
     let about = About { query: Some("larch"), reader: far, ..About::default() };
     let explained = engine.explained_for(&origin(), about).await;
     let why = |id: &str| engine.why_told(&explained, &NodeId::new(id));
@@ -340,4 +364,131 @@ async fn a_request_that_was_sent_and_quotes_what_became_private_is_shown_as_such
     engine.wait_until_filled();
     let shown = last(&engine).await;
     assert_eq!((shown.above, shown.proof), (1, Proof::Quoted), "{}", shown.text);
+}
+
+/// Returns the system text of a request, and the tokens of all that a prompt has of it.
+fn sent(body: &serde_json::Value) -> (String, usize) {
+    let count = |text: &str| Tokens::default().count(text);
+    let texts: Vec<&str> = body["messages"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .map(|message| message["content"].as_str().expect("a text"))
+        .collect();
+    let tools = body["tools"].as_array().into_iter().flatten().map(|tool| {
+        let tool = &tool["function"];
+        let text = |key: &str| tool[key].as_str().expect("a text");
+        count(text("name")) + count(text("description")) + count(&tool["parameters"].to_string())
+    });
+    (texts[0].to_string(), tools.sum::<usize>() + texts.iter().map(|text| count(text)).sum::<usize>())
+}
+
+/// Returns the ids that stand in a part of the system text, as notes end with them.
+fn ids(system: &str, title: &str) -> BTreeSet<String> {
+    let part = system.split_once(title).map_or("", |(_, rest)| rest);
+    let part = ["\n\nNow it is ", "\n\nFURTHER OUTLINE (", "\n\nLOG ("]
+        .iter()
+        .filter_map(|next| part.find(next))
+        .min()
+        .map_or(part, |end| &part[..end]);
+    let heads = part.lines().filter(|line| line.starts_with(['*', '-']) && line.ends_with('}'));
+    heads.filter_map(|line| Some(line.rsplit_once('{')?.1.trim_end_matches('}').to_string())).collect()
+}
+
+/// Explains a question, asks it, and compares: who is asked, which headings stand in it, and the tokens of all of it.
+async fn check_explained(engine: &Arc<Engine>, servers: &[(&str, &FakeServer)], ask: Ask) -> Explained {
+    let query = ask.text.clone();
+    let about = About { query: Some(&query), chat: Some(&ask), ..About::default() };
+    let explained = engine.explained_for(&origin(), about).await;
+    let before: Vec<usize> = servers.iter().map(|(_, server)| server.requests().len()).collect();
+    let done = engine.ask(ask, engine.new_turn(), &mut |_| {}).await;
+    assert_eq!(done.report.text, "Larch.", "{:?}", done.report.notice);
+    let asked = explained.asked.clone().expect("somebody would be asked");
+    let (at, (_, server)) = servers.iter().enumerate().find(|(_, (name, _))| *name == asked.name).expect("one of them");
+    for (other, (name, server)) in servers.iter().enumerate() {
+        let more = server.requests().len() - before[other];
+        assert_eq!(more, usize::from(other == at), "{name}");
+    }
+    let (system, tokens) = sent(&server.requests()[before[at]].json());
+    let of = |outline: bool| {
+        let stands = |node: &&Considered| node.rendered.is_some() && node.outline == outline;
+        explained.nodes.iter().filter(stands).map(|node| node.id.to_string()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(of(false), ids(&system, "\n\nMEMORY ("), "{system}");
+    let mut outline = ids(&system, "\n\nOUTLINE (");
+    outline.extend(ids(&system, "\n\nFURTHER OUTLINE ("));
+    assert_eq!(of(true), outline, "{system}");
+    assert_eq!(explained.sections.iter().map(|(_, tokens)| tokens).sum::<usize>(), tokens, "{:?}", explained.sections);
+    explained
+}
+
+/// A chat of so many turns.
+fn chat(turns: usize) -> Vec<Said> {
+    let said = |role: Role, text: String| Said { role, text, privacy: Privacy::Open, aside: false };
+    let turn = |n: usize| {
+        let answer = format!("In turn {n}: {}.", "larch is a wood that lasts ".repeat(20));
+        [said(Role::User, format!("Question {n} about the boat?")), said(Role::Assistant, answer)]
+    };
+    (0..turns).flat_map(turn).collect()
+}
+
+/// Many notes near the question, so that some of them give way.
+fn woods() -> String {
+    let wood = |n: usize| {
+        let text = format!("Larch number {n} for the deck of the boat, of the wood behind the mill. ").repeat(8);
+        format!("* Wood {n}\n:PROPERTIES:\n:ID: wood{n}\n:END:\n{text}\n")
+    };
+    (0..60).map(wood).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_explained_is_what_is_sent() {
+    let private = "* Diary :private:\n:PROPERTIES:\n:ID: diary\n:END:\nLarch of the deck, and of me.\n";
+    let home = Home::new(&[("boat.org", BOAT), ("wood.org", &woods()), ("diary.org", private)]);
+    let settings = home.config().settings;
+    std::fs::create_dir_all(&settings).expect("a folder");
+    let preset = "* small\n:PROPERTIES:\n:TOKENS: 3200\n:TOOLS: none\n:END:\n";
+    std::fs::write(settings.join("presets.org"), preset).expect("it is written");
+    let far = FakeServer::start(["Larch."; 3].map(says));
+    let near = FakeServer::start(["Larch."; 2].map(says));
+    let engine = home
+        .engine_with(|config: &mut Config| {
+            provide(config, &[("far", &far, false), ("near", &near, true)], &["far", "near"]);
+        })
+        .await;
+    home.read(&engine).await;
+    engine.wait_until_filled();
+    engine.confirm_provider("far", &format!("{}/v1/", far.url())).await.expect("it is stored");
+    let servers = [("far", &far), ("near", &near)];
+    let question = ask("which larch for the deck?");
+    let named = |explained: &Explained, part: &str| explained.sections.iter().any(|(name, _)| *name == part);
+    // A fresh chat.
+    let fresh = check_explained(&engine, &servers, question.clone()).await;
+    assert_eq!((fresh.locality, fresh.budget), (Locality::Remote, 3_478));
+    assert!(!named(&fresh, "earlier turns, by title") && named(&fresh, "question"), "{:?}", fresh.sections);
+    // A long one.
+    let long = check_explained(&engine, &servers, Ask { history: chat(80), ..question.clone() }).await;
+    assert!(named(&long, "earlier turns, by title") && named(&long, "earlier turns, whole"), "{:?}", long.sections);
+    // What was asked last is explained with its chat, without being sent again.
+    let again = engine.explained_for(&origin(), About::default()).await;
+    assert_eq!((&again.query, &again.sections), (&long.query, &long.sections));
+    // A preset with little room: notes give way, and that is said.
+    let _ = home.ask(&engine, "/preset small").await;
+    let small = check_explained(&engine, &servers, Ask { history: chat(4), ..question.clone() }).await;
+    let full =
+        |explained: &Explained| explained.nodes.iter().filter(|node| node.rendered.is_some() && !node.outline).count();
+    assert!(full(&small) < full(&fresh), "{} {}", full(&small), full(&fresh));
+    assert!(small.most == 3_200 && small.nodes.iter().any(|node| node.reason == Reason::OverBudget));
+    let _ = home.ask(&engine, "/preset none").await;
+    // Point in a private heading: who is elsewhere is not asked, and whoever looks for them is told why.
+    engine.focus_at(&home.file("diary.org"), 5).expect("a heading");
+    let elsewhere = explained(&engine, "which larch for the deck?", Locality::Remote).await;
+    let why = elsewhere.asked.clone().expect_err("nobody elsewhere is asked");
+    assert!(why.contains("the heading at point is private"), "{why}");
+    assert_eq!(engine.why_told(&elsewhere, &NodeId::new("diary")), "diary: left out, private");
+    let here = check_explained(&engine, &servers, question.clone()).await;
+    assert_eq!((here.locality, here.may_see), (Locality::Local, Privacy::Private));
+    assert!(engine.why_told(&here, &NodeId::new("diary")).contains("diary: full, focus, "));
+    let text = engine.explained_for(&origin(), About { query: Some("/status"), ..About::default() }).await;
+    assert!(text.nodes.is_empty() && text.asked.is_err_and(|why| why.contains("it is a command")));
 }

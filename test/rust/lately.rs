@@ -1,9 +1,11 @@
 //! What was changed lately is told in full: by the user, by an act, and by other programs, also after a restart.
 
-use crate::support::engine::{Home, origin, waiting};
+use crate::explained::explained;
+use crate::support::engine::{Home, waiting};
 use passepartout::domain::id::NodeId;
-use passepartout::domain::label::Privacy;
+use passepartout::domain::port::Locality;
 use passepartout::edge::engine::Engine;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 fn note(id: &str, text: &str) -> String {
@@ -18,9 +20,8 @@ fn write(home: &Home, name: &str, text: &str, hours: i64) {
     file.set_modified(at).expect("its time is set");
 }
 
-#[track_caller]
-fn check(engine: &Engine, lately: &[&str]) {
-    let explained = engine.explained_context(&origin(), Some("zebra"), Privacy::Private);
+async fn check(engine: &Arc<Engine>, lately: &[&str]) {
+    let explained = explained(engine, "zebra", Locality::Local).await;
     let found: Vec<&str> = ["larch", "beans", "peas", "tiles"]
         .into_iter()
         .filter(|id| engine.why_told(&explained, &NodeId::new(*id)).contains(": full, changed lately, "))
@@ -36,35 +37,35 @@ async fn what_changed_today_is_told_whoever_changed_it_and_whoever_was_restarted
     write(&home, "tiles.org", &note("tiles", "Old."), 8);
     let engine = home.engine().await;
     home.read(&engine).await;
-    check(&engine, &[]);
+    check(&engine, &[]).await;
     // Another program changes one file, brings a new one, and copies back one that is older than today.
     write(&home, "larch.org", &note("larch", "New."), 9);
     write(&home, "peas.org", &note("peas", "New."), 9);
     write(&home, "beans.org", &note("beans", "Older."), -100);
     home.read(&engine).await;
-    check(&engine, &["larch"]);
+    check(&engine, &["larch"]).await;
     // An act of ours.
     let (finished, _) = home.ask(&engine, "mark \"Note of tiles\" as done").await;
     assert!(!finished.asked.is_empty());
     home.approve(&engine, &waiting(&engine)).await.expect("it is approved");
-    check(&engine, &["larch", "tiles"]);
+    check(&engine, &["larch", "tiles"]).await;
     engine.close().await;
     // Nothing of it is forgotten where memory moved before today.
     home.clock.advance(24);
     let engine = home.engine().await;
     engine.changes_recalled().await;
-    check(&engine, &[]);
+    check(&engine, &[]).await;
     home.read(&engine).await;
     write(&home, "peas.org", &note("peas", "Newer."), 33);
     write(&home, "beans.org", &note("beans", "As it once was."), -50);
     home.read(&engine).await;
-    check(&engine, &["peas"]);
+    check(&engine, &["peas"]).await;
     engine.close().await;
     drop(engine);
     // Nor is more told of it than before.
     let engine = home.engine().await;
     engine.changes_recalled().await;
-    check(&engine, &["peas"]);
+    check(&engine, &["peas"]).await;
     home.clock.advance(24);
-    check(&engine, &[]);
+    check(&engine, &[]).await;
 }

@@ -1,5 +1,6 @@
 //! Words of private notes that stand elsewhere: what is found, what is not, and what becomes of it in whole turns.
 
+use crate::explained::explained;
 use crate::prompts::says;
 use crate::support::engine::{Home, ask, origin, provide, tree, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
@@ -8,6 +9,7 @@ use passepartout::domain::label::{Privacy, PrivacyTag};
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::memory::quotation::{FOUND, Prints, Quotations, ROW, node_with};
 use passepartout::domain::org::scan::{ScanOptions, scan};
+use passepartout::domain::port::Locality;
 use passepartout::domain::turn::Ending;
 use passepartout::edge::engine::explain::Pin;
 use passepartout::edge::engine::inspect::Proof;
@@ -212,17 +214,18 @@ async fn an_open_note_that_quotes_a_private_one_is_told_to_models_here_alone() {
     let shown = crate::explained::last(&engine).await;
     assert_eq!(shown.proof, Proof::Absent);
     // Why is told to the user; a reader here is told the note.
-    let told = |may_see| {
-        let explained = engine.explained_context(&origin(), Some("what of the ear?"), may_see);
+    let told = async |reader| {
+        let explained = explained(&engine, "what of the ear?", reader).await;
         engine.why_told(&explained, &NodeId::new("letter"))
     };
-    assert_eq!(told(Privacy::ELSEWHERE), "letter: left out, quotes a private note");
-    assert!(told(Privacy::Private).contains("letter: full, "), "{}", told(Privacy::Private));
+    assert_eq!(told(Locality::Remote).await, "letter: left out, quotes a private note");
+    let here = told(Locality::Local).await;
+    assert!(here.contains("letter: full, "), "{here}");
     // The one at point is no exception, nor one that the user wants in.
     let byte = home.read_file("open.org").find("About").expect("it is there");
     engine.focus_at(&home.file("open.org"), byte).expect("a heading");
     engine.pin(&origin(), &NodeId::new("letter"), Pin::In).expect("it is there");
-    assert_eq!(told(Privacy::ELSEWHERE), "letter: left out, quotes a private note");
+    assert_eq!(told(Locality::Remote).await, "letter: left out, quotes a private note");
     let (finished, _) = home.ask(&engine, "and this?").await;
     assert_eq!(finished.report.ending, Ending::Answered, "{:?}", finished.report.notice);
     assert!(!server.requests()[1].body.contains("growth behind the left"));

@@ -163,6 +163,11 @@ impl Past {
         (spans, end)
     }
 
+    /// Returns how many messages name turns, and how many behind these are of turns that are whole.
+    pub fn lengths(&self) -> (usize, usize) {
+        (usize::from(!self.named.is_empty()), self.whole.iter().sum())
+    }
+
     /// Returns all that can be reopened of it, with these messages; what is not known of a turn counts as so private.
     pub fn turns(&self, messages: &[Message], privacy: Privacy) -> Vec<Earlier> {
         let whole = self.spans().0.into_iter().filter_map(|span| messages.get(span));

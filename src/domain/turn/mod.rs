@@ -186,12 +186,39 @@ pub async fn run(start: Start, desk: &Desk<'_>, sink: Sink<'_>) -> TurnReport {
     turn.through(next, desk, sink).await
 }
 
-/// Returns what a turn would ask first of a provider of each locality, as [`run`] would ask it. Nobody is asked, and nothing
-/// is done.
-pub fn foreseen<'a>(start: Start, desk: &'a Desk<'_>) -> impl Fn(Locality) -> Prompt + Send + Sync + 'a {
+/// A turn that is laid out as [`run`] would, and asks nobody.
+pub struct Ahead<'a> {
+    turn: Turn,
+    desk: &'a Desk<'a>,
+}
+
+/// Lays a turn out up to what it would ask first. Nobody is asked, and nothing is done.
+pub fn foreseen<'a>(start: Start, desk: &'a Desk<'a>) -> Ahead<'a> {
     let (mut turn, _) = Turn::begin(start);
     turn.fit(desk);
-    move |locality| turn.asked(desk, locality)
+    Ahead { turn, desk }
+}
+
+impl Ahead<'_> {
+    /// Returns what a provider of this locality would be asked first.
+    pub fn asked(&self, locality: Locality) -> Prompt {
+        self.turn.asked(self.desk, locality)
+    }
+
+    /// Returns the most private that a provider of this locality would be given.
+    pub fn may_see(&self, locality: Locality) -> Privacy {
+        prompt::may_see(self.desk, locality)
+    }
+
+    /// Returns what of the briefing gave way for lack of room.
+    pub fn lean(&self) -> prompt::Lean {
+        self.turn.lean
+    }
+
+    /// Returns what people call the parts of that prompt, each with its tokens; their sum is that of the prompt.
+    pub fn sections(&self, prompt: &Prompt) -> Vec<(&'static str, usize)> {
+        prompt::sections(prompt, &self.turn.report.conversation.past, self.desk.tokens)
+    }
 }
 
 /// One signal on its way through the turn.

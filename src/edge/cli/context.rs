@@ -240,7 +240,7 @@ pub(super) fn run_explained(of: &ContextOf, id: Option<&str>, out: &mut dyn Writ
             .await?;
             let (focus, id) = (of.focus.as_deref().map(NodeId::new), id.map(NodeId::new));
             let query = of.query.as_deref();
-            let about = About { query, focus: focus.as_ref(), max_tokens: of.max_tokens, reader: None };
+            let about = About { query, focus: focus.as_ref(), max_tokens: of.max_tokens, ..About::default() };
             let explained = engine.explained_for(&origin(false), about).await;
             let engine = engine.clone();
             Ok(aside(move || engine.explained_lines(&explained, id.as_ref())).await)

@@ -35,6 +35,16 @@ pub struct Told {
     pub project: String,
     /// The most tokens of a prompt, as its provider counts them.
     pub most: usize,
+    /// The most tokens of memory in it, as we count them.
+    pub notes: usize,
+    /// The node at point when the turn began.
+    pub focus: Option<NodeId>,
+}
+
+impl Told {
+    fn wanted(&self, now: jiff::civil::DateTime, may_see: Privacy) -> Wanted<'_> {
+        Wanted { query: Some(&self.typed), focus: self.focus.as_ref(), now, may_see, max_tokens: self.notes }
+    }
 }
 
 /// The briefings of one turn, from one snapshot of memory.
@@ -79,6 +89,17 @@ impl<'a> Briefings<'a> {
             ..self.briefing(may_see, lean)
         };
         made.entry((may_see, lean)).or_insert_with(make).clone()
+    }
+
+    /// Returns the slice of memory in such a briefing, and the whole one with all that was considered for it named.
+    pub fn slices(&self, may_see: Privacy, lean: Lean) -> (Arc<Slice>, Slice) {
+        let wanted = self.told.wanted(self.now, may_see);
+        in_place(|| (self.engine.told_slice(wanted, lean), self.engine.assembled(wanted, true)))
+    }
+
+    /// Returns the most tokens of memory, as we count them, and of a prompt, as its provider does.
+    pub fn room(&self) -> (usize, usize) {
+        (self.told.notes, self.told.most)
     }
 
     /// Counts what was left out for a reader elsewhere, once in a turn, as one would be sent the rest.
@@ -149,7 +170,7 @@ impl Engine {
     }
 
     /// Returns what a model is told of the settings.
-    fn facts(&self, Told { project, most, .. }: &Told) -> Vec<String> {
+    fn facts(&self, Told { project, most, notes, .. }: &Told) -> Vec<String> {
         let home = self.config.home.to_string_lossy();
         let project = match project.strip_prefix(&*home).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
             Some(rest) => format!("~{rest}"),
@@ -158,7 +179,7 @@ impl Engine {
         vec![
             format!("Passepartout {}.", env!("CARGO_PKG_VERSION")),
             format!("The project, in which commands run, is {}.", self.vault.mask(&project)),
-            format!("A prompt holds at most {most} tokens, {} of them of memory.", self.memory_budget(*most)),
+            format!("A prompt holds at most {most} tokens, {notes} of them of memory."),
         ]
     }
 
@@ -202,21 +223,23 @@ impl Engine {
         self.outside_of_nodes(&nodes.filter_map(|node| view.get(&node.id)).collect::<Vec<_>>())
     }
 
+    /// Returns the slice of memory that a turn is told.
+    fn told_slice(&self, wanted: Wanted<'_>, lean: Lean) -> Arc<Slice> {
+        match lean {
+            Lean::Whole | Lean::Log | Lean::Mandates | Lean::Outline => self.slice(wanted),
+            Lean::Half => Arc::new(self.slice_of(wanted, wanted.max_tokens / 2)),
+            Lean::Notes => Arc::new(self.slice_of(wanted, 0)),
+        }
+    }
+
     fn briefing(
         &self,
-        Told { typed, most, .. }: &Told,
+        told: &Told,
         now: jiff::civil::DateTime,
         may_see: Privacy,
         lean: Lean,
     ) -> (Briefing, BTreeSet<NodeId>) {
-        let focus = self.focus();
-        let max_tokens = self.memory_budget(*most);
-        let wanted = Wanted { query: Some(typed), focus: focus.as_ref(), now, may_see, max_tokens };
-        let slice = match lean {
-            Lean::Whole | Lean::Log | Lean::Mandates | Lean::Outline => self.slice(wanted),
-            Lean::Half => Arc::new(self.slice_of(wanted, max_tokens / 2)),
-            Lean::Notes => Arc::new(self.slice_of(wanted, 0)),
-        };
+        let slice = self.told_slice(told.wanted(now, may_see), lean);
         let log = match may_see {
             // Lines of the log name notes: they stay here.
             Privacy::Open | Privacy::Warn | Privacy::Ask => Vec::new(),

@@ -4,21 +4,18 @@ use crate::domain::action::Action;
 use crate::domain::context::Rendered;
 use crate::domain::context::pins::{IN, OUT, PROPERTY};
 use crate::domain::context::reason::Reason;
-use crate::domain::id::{NodeId, SessionId, TurnId};
+use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::Locality;
-use crate::domain::preset::Preset;
-use crate::domain::signal::{Origin, Sensor, Source};
-use crate::domain::skill::offered;
-use crate::domain::skill::trigger::SignalFacts;
-use crate::domain::tool::Tool;
-use crate::domain::turn::prompt::{Briefing, Lean, sections};
+use crate::domain::signal::{Origin, Source};
+use crate::domain::turn::Ahead;
+use crate::domain::turn::consensus::Together;
+use crate::domain::turn::prompt::Lean;
 use crate::edge::engine::Engine;
-use crate::edge::engine::briefing::{Briefings, Told};
+use crate::edge::engine::briefing::Briefings;
+use crate::edge::engine::model::{Foreseen, Reader};
 use crate::edge::engine::record::Finished;
-use crate::edge::engine::slices::Wanted;
 use crate::edge::engine::turns::Ask;
-use crate::edge::thread::aside;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -52,6 +49,19 @@ pub struct Considered {
     pub outline: bool,
 }
 
+/// Who would be asked first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// Its name.
+    pub name: String,
+    /// The model.
+    pub model: String,
+    /// Where it runs.
+    pub locality: Locality,
+    /// How many tokens it counts for one of ours.
+    pub factor: f64,
+}
+
 /// What a model would be told now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
@@ -59,6 +69,10 @@ pub struct Explained {
     pub query: String,
     /// The node at point.
     pub focus: Option<NodeId>,
+    /// Who would be asked first, or why nobody would: then it is what one would be told.
+    pub asked: Result<Asked, String>,
+    /// Where its reader is.
+    pub locality: Locality,
     /// The most private that its reader may see.
     pub may_see: Privacy,
     /// Every node that was considered: what is in, in the order of the text, then what is not.
@@ -67,10 +81,52 @@ pub struct Explained {
     pub unnamed: usize,
     /// Whether it may be said what is private.
     pub sees_private: bool,
-    /// The parts of what is told beside the conversation, each with its tokens as we count them.
+    /// The parts of the prompt, the conversation too, each with its tokens as we count them.
     pub sections: Vec<(&'static str, usize)>,
     /// Tokens of notes that there may be, as we count them.
     pub budget: usize,
+    /// Tokens of the whole prompt that there may be, as its provider counts them.
+    pub most: usize,
+}
+
+/// A question with its conversation, as it is sent.
+#[derive(Clone, Debug)]
+pub(in crate::edge) struct Last {
+    /// The question.
+    pub(super) ask: Ask,
+    /// Whether several models are asked.
+    pub(super) together: Option<Together>,
+}
+
+/// How a turn is looked at before anybody is asked.
+pub(super) struct Foresight<'a> {
+    /// For whom.
+    pub(super) reader: Reader,
+    /// The node at point, where it is another one than that of the engine.
+    pub(super) focus: Option<NodeId>,
+    /// The most tokens of notes, where these are others than the turn would have.
+    pub(super) notes: Option<usize>,
+    /// Looks at it.
+    pub(super) look: &'a mut Look<'a>,
+}
+
+/// Looks at a turn that is laid out: at who would be asked first, or why nobody would, at what of it gave way, and at what
+/// it is told of memory.
+type Look<'a> = dyn FnMut(Result<Foreseen, String>, &Ahead<'_>, &Briefings<'_>) + Send + 'a;
+
+impl Last {
+    /// Reads what was typed.
+    ///
+    /// # Errors
+    /// Why it cannot be asked so.
+    pub(super) fn typed(ask: Ask) -> Result<Last, String> {
+        let typed = Together::typed(&ask.text).transpose()?;
+        let typed = typed.map(|(together, question)| (together, question.to_string()));
+        Ok(match typed {
+            Some((together, text)) => Last { ask: Ask { text, ..ask }, together: Some(together) },
+            None => Last { ask, together: None },
+        })
+    }
 }
 
 impl Pin {
@@ -88,14 +144,19 @@ impl Pin {
 /// What is to be explained.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct About<'a> {
-    /// The question; without one, the last that the channel may know.
+    /// The question; without one, the last that the channel may know, with the conversation before it.
     pub query: Option<&'a str>,
+    /// The conversation before that question, as a chat sends it.
+    pub chat: Option<&'a Ask>,
     /// The node at point, where it is another one than that of the engine.
     pub focus: Option<&'a NodeId>,
     /// The most tokens of notes, where these are others than a turn would have.
     pub max_tokens: Option<usize>,
     /// Who would read it; without one, whoever would be asked first.
     pub reader: Option<Locality>,
+    /// Nobody is asked for this: neither the user's own function that chooses who is asked, nor a server for the vector of
+    /// the question. What would be found out so may differ.
+    pub quietly: bool,
 }
 
 impl Explained {
@@ -105,6 +166,56 @@ impl Explained {
         let rest =
             (self.unnamed > 0).then(|| format!("{} more files and headings of the outline: over budget", self.unnamed));
         dropped.chain(rest).collect()
+    }
+}
+
+impl From<Foreseen> for Asked {
+    fn from(foreseen: Foreseen) -> Asked {
+        let Foreseen { name, model, locality, factor, .. } = foreseen;
+        Asked { name, model, locality, factor }
+    }
+}
+
+impl Explained {
+    /// Takes in what a turn that is laid out would tell its reader.
+    fn take(&mut self, ahead: &Ahead<'_>, briefings: &Briefings<'_>) {
+        if let Ok(asked) = &self.asked {
+            self.locality = asked.locality;
+        }
+        self.may_see = ahead.may_see(self.locality);
+        self.sections = ahead.sections(&ahead.asked(self.locality));
+        (self.budget, self.most) = briefings.room();
+        let lean = ahead.lean();
+        let (told, whole) = briefings.slices(self.may_see, lean);
+        let parts = told.parts().into_iter().zip([true, false, true]);
+        let stands = parts.filter(|(_, outline)| !outline || lean < Lean::Outline);
+        self.nodes = stands
+            .flat_map(|(part, outline)| {
+                part.nodes.iter().map(move |node| Considered {
+                    id: node.id.clone(),
+                    rendered: Some(node.rendered),
+                    reason: node.reason.clone(),
+                    tokens: node.tokens,
+                    outline,
+                })
+            })
+            .collect();
+        let mut named: HashSet<NodeId> = self.nodes.iter().map(|node| node.id.clone()).collect();
+        // What the whole slice has and this one has not gave way.
+        let gave_way = whole.nodes().map(|node| (&node.id, &Reason::OverBudget));
+        let left = gave_way.chain(whole.dropped().chain(told.dropped()).map(|(id, reason)| (id, reason)));
+        // Whoever may not see what is private learns of none that it would be near.
+        let left = left.filter(|(_, reason)| self.sees_private || **reason != Reason::Private);
+        let left = left.filter(|(id, _)| named.insert((*id).clone())).map(|(id, reason)| Considered {
+            id: id.clone(),
+            rendered: None,
+            reason: reason.clone(),
+            tokens: 0,
+            outline: false,
+        });
+        let left: Vec<Considered> = left.collect();
+        self.nodes.extend(left);
+        self.unnamed = whole.parts().iter().map(|part| part.unnamed).sum();
     }
 }
 
@@ -121,92 +232,71 @@ impl Considered {
 }
 
 impl Engine {
-    /// Explains what a model would be told, in the conversation that the question belongs to.
+    /// Explains what a model would be told: the turn of the question is laid out as it would be run, and looked at.
     pub async fn explained_for(self: &Arc<Self>, origin: &Origin, about: About<'_>) -> Explained {
-        let (session, query) = match (about.query, self.last_asked(origin)) {
-            (Some(query), _) => (origin.session.clone(), query.to_string()),
-            (None, Some((session, text))) => (session, text),
-            (None, None) => (origin.session.clone(), String::new()),
+        let asked = self.to_explain(origin, &about);
+        let text = asked.as_ref().map_or_else(|_| about.query.unwrap_or_default(), |last| &last.ask.text);
+        let mut explained = Explained {
+            query: text.to_string(),
+            focus: about.focus.cloned().or_else(|| self.focus()),
+            asked: Err(String::new()),
+            locality: about.reader.unwrap_or(Locality::Local),
+            may_see: Privacy::Open,
+            nodes: Vec::new(),
+            unnamed: 0,
+            sees_private: origin.rights.see_private,
+            sections: Vec::new(),
+            budget: 0,
+            most: 0,
         };
-        self.recall_shared(&session).await;
-        let preset = self.preset_or_shut(&session).await;
-        let first = async || {
-            let origin = Origin { session: session.clone(), ..origin.clone() };
-            let asked = Ask { origin, text: query.clone(), history: Vec::new(), folder: None };
-            self.foresee(asked).await.map_or(Locality::Builtin, |foreseen| foreseen.locality)
+        let mut look = |found: Result<Foreseen, String>, ahead: &Ahead<'_>, briefings: &Briefings<'_>| {
+            explained.asked = found.map(Asked::from);
+            explained.take(ahead, briefings);
         };
-        let reader = match about.reader {
-            Some(reader) => reader,
-            None => first().await,
+        let foresight = Foresight {
+            reader: Reader { at: about.reader, by_asking: !about.quietly },
+            focus: about.focus.cloned(),
+            notes: about.max_tokens,
+            look: &mut look,
         };
-        let may_see = match reader {
-            Locality::Remote => self.elsewhere(&session),
-            Locality::Local | Locality::Builtin => Privacy::Private,
+        let laid_out = match asked {
+            Ok(last) => self.look_ahead(last, foresight).await,
+            Err(why) => Err(why),
         };
-        let sees = origin.rights.see_private;
-        let may_see = if sees { may_see } else { may_see.min(Privacy::Open) };
-        let (engine, focus, max_tokens) = (self.clone(), about.focus.cloned(), about.max_tokens);
-        aside(move || {
-            let focus = focus.or_else(|| engine.focus());
-            let wanted = (query, focus, max_tokens);
-            engine.explained_to(wanted, may_see, sees, preset.as_ref())
-        })
-        .await
-    }
-
-    /// Explains what a reader who may see so much would be told of a question, or of the last one that `origin` may know.
-    pub fn explained_context(&self, origin: &Origin, query: Option<&str>, may_see: Privacy) -> Explained {
-        let last = || self.last_asked(origin).map(|(_, text)| text);
-        let query = query.map(str::to_string).or_else(last).unwrap_or_default();
-        self.explained_to((query, self.focus(), None), may_see, origin.rights.see_private, None)
-    }
-
-    fn explained_to(
-        &self,
-        (query, focus, max_tokens): (String, Option<NodeId>, Option<usize>),
-        may_see: Privacy,
-        sees_private: bool,
-        preset: Option<&Preset>,
-    ) -> Explained {
-        let now = self.clock.wall();
-        let mandate = self.mandate_at(focus.as_ref().map(NodeId::as_str));
-        let most = self.prompt_budget(mandate.budget, preset);
-        let max_tokens = max_tokens.unwrap_or_else(|| self.memory_budget(most));
-        let wanted = Wanted { query: Some(&query), focus: focus.as_ref(), now, may_see, max_tokens };
-        // Its reasons tell minutes, and what was left out: it is made anew.
-        let slice = self.assembled(wanted, true);
-        let included = slice.parts().into_iter().zip([true, false, true]).flat_map(|(part, outline)| {
-            part.nodes.iter().map(move |node| Considered {
-                id: node.id.clone(),
-                rendered: Some(node.rendered),
-                reason: node.reason.clone(),
-                tokens: node.tokens,
-                outline,
-            })
-        });
-        let mut nodes: Vec<Considered> = included.collect();
-        let mut told: HashSet<NodeId> = nodes.iter().map(|node| node.id.clone()).collect();
-        // Whoever may not see what is private learns of none that it would be near.
-        let may_know = |reason: &Reason| sees_private || *reason != Reason::Private;
-        let left = slice.dropped().filter(|(_, reason)| may_know(reason));
-        for (id, reason) in left.filter(|(id, _)| told.insert(id.clone())) {
-            let (id, reason) = (id.clone(), reason.clone());
-            nodes.push(Considered { id, rendered: None, reason, tokens: 0, outline: false });
+        if let Err(why) = laid_out {
+            explained.asked = Err(why);
         }
-        let project = self.config.project.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-        let (briefing, offered) = self.briefing_now(&query, may_see, (&project, most), preset);
-        let sections = sections(&briefing, &offered, now, self.tokens.as_ref());
-        let unnamed = slice.parts().iter().map(|part| part.unnamed).sum();
-        Explained { query, focus, may_see, nodes, unnamed, sees_private, sections, budget: max_tokens }
+        explained
+    }
+
+    /// Returns the question that is to be explained, with the conversation before it.
+    fn to_explain(&self, origin: &Origin, about: &About<'_>) -> Result<Last, String> {
+        let alone =
+            |text: &str| Ask { origin: origin.clone(), text: text.to_string(), history: Vec::new(), folder: None };
+        match (about.query, about.chat) {
+            (Some(query), Some(chat)) => Last::typed(Ask { text: query.to_string(), ..chat.clone() }),
+            (Some(query), None) => Last::typed(alone(query)),
+            (None, _) => Ok(match self.last_asked(origin) {
+                // Who looks sees what this channel may see, whoever asked.
+                Some(Last { ask, together }) => {
+                    let origin = Origin { session: ask.origin.session.clone(), ..origin.clone() };
+                    Last { ask: Ask { origin, ..ask }, together }
+                }
+                None => Last { ask: alone(""), together: None },
+            }),
+        }
     }
 
     /// Returns why a node is in what was explained or is not; without one, everything that was left out, a line each.
     pub fn explained_lines(&self, explained: &Explained, id: Option<&NodeId>) -> Vec<String> {
         match id {
             Some(id) => self.why_told(explained, id).lines().map(str::to_string).collect(),
-            None => match explained.dropped_lines() {
-                lines if lines.is_empty() => vec!["Nothing was left out.".to_string()],
-                lines => lines,
+            None => match (explained.dropped_lines(), &explained.asked) {
+                (lines, Err(why)) if lines.is_empty() && explained.nodes.is_empty() => {
+                    vec![format!("No model would be asked: {why}.")]
+                }
+                (lines, _) if lines.is_empty() => vec!["Nothing was left out.".to_string()],
+                (lines, _) => lines,
             },
         }
     }
@@ -232,40 +322,10 @@ impl Engine {
 
     /// Returns the question that was asked last: in the channel's own conversation, or in any for Emacs, whose buffers
     /// belong to one human.
-    fn last_asked(&self, origin: &Origin) -> Option<(SessionId, String)> {
+    fn last_asked(&self, origin: &Origin) -> Option<Last> {
         let asked = self.asked.lock();
-        let mine = |(session, _): &&(SessionId, String)| origin.source == Source::Emacs || *session == origin.session;
+        let mine = |last: &&Last| origin.source == Source::Emacs || last.ask.origin.session == origin.session;
         asked.as_ref().filter(mine).cloned()
-    }
-
-    /// Returns what a model would be told beside a question, and the tools that it would be told of.
-    fn briefing_now(
-        &self,
-        query: &str,
-        may_see: Privacy,
-        (project, most): (&str, usize),
-        preset: Option<&Preset>,
-    ) -> (Briefing, Vec<&'static Tool>) {
-        let focus = self.focus().and_then(|id| self.view().get(&id));
-        let tags: Vec<String> = focus.iter().flat_map(|node| node.all_tags()).map(str::to_string).collect();
-        let facts = SignalFacts {
-            sensor: Sensor::UserInput.name(),
-            text: query,
-            tags: &tags,
-            todo: focus.as_ref().and_then(|node| node.keyword().map(|keyword| keyword.name)),
-            file: focus.as_ref().map(|node| &**node.file()),
-        };
-        let skill = crate::domain::skill::triggered(&self.skills.skills, &facts);
-        let told = Told {
-            typed: query.to_string(),
-            skill: skill.and_then(|skill| skill.prompt.clone()),
-            standing: self.standing_texts(&facts, preset),
-            project: project.to_string(),
-            most,
-        };
-        let mut offered = offered(&self.toolbox(), skill);
-        offered.retain(|tool| preset.is_none_or(|preset| preset.may_use(tool)));
-        (Briefings::new(self, told, self.clock.wall()).get(may_see, Lean::Whole), offered)
     }
 
     /// Has a node in every context of this session, or in none, or as it comes.

@@ -226,7 +226,7 @@ pub struct Engine {
     /// What was sent or would be, as it was shown last to whom.
     pub(super) inspected: Mutex<Option<(SessionId, u64, Vec<inspect::Inspected>)>>,
     /// What was asked last.
-    pub(super) asked: Mutex<Option<(SessionId, String)>>,
+    pub(super) asked: Mutex<Option<explain::Last>>,
     /// What records exchanges with providers.
     pub(super) deck: Arc<crate::edge::provider::deck::Deck>,
     /// How far cassettes were played, by their files: who sets providers up anew goes on where they are.

@@ -44,6 +44,8 @@ pub struct TurnModel<'a> {
     pub session: SessionId,
     /// Names the turn among those of this run of the program.
     pub serial: u64,
+    /// The node at point when the turn began, which the models are told of.
+    pub focus: Option<NodeId>,
     /// Who is asked in place of the usual ones, where the conversation's preset says so.
     pub preset: Option<Cascade>,
     /// The providers that the heading leaves where the turn began, in lower case; `None` for all.
@@ -109,11 +111,36 @@ impl Model for TurnModel<'_> {
     }
 }
 
+/// Whom it is looked ahead for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reader {
+    /// Where it runs; anywhere without it.
+    pub(super) at: Option<Locality>,
+    /// Whether the user's own function, and who makes vectors, may be called in order to know.
+    pub(super) by_asking: bool,
+}
+
+impl Reader {
+    /// Whoever would be asked first, by all that would be looked at.
+    pub(super) const FIRST: Reader = Reader { at: None, by_asking: true };
+
+    fn is(self, locality: Locality) -> bool {
+        let elsewhere = |locality: Locality| locality == Locality::Remote;
+        self.at.is_none_or(|at| elsewhere(at) == elsewhere(locality))
+    }
+}
+
 /// Who would be asked first, and what.
 #[derive(Clone, Debug)]
 pub struct Foreseen {
+    /// Its name.
+    pub name: String,
+    /// The model.
+    pub model: String,
     /// Where it runs.
     pub locality: Locality,
+    /// How many tokens it counts for one of ours.
+    pub factor: f64,
     /// Its settings; `None` for what has none, as it is built in or plays a cassette.
     pub provider: Option<ProviderConfig>,
     /// What it would be sent.
@@ -301,11 +328,11 @@ impl TurnModel<'_> {
     }
 
     /// Returns the providers that may be asked now, and why these.
-    async fn route(&self) -> (Route, Cascade) {
+    async fn route(&self, by_asking: bool) -> (Route, Cascade) {
         let (work, text, models) = (self.behalf.work, self.typed.as_str(), self.models.as_ref());
-        let asked = Asked { work, text, private: self.engine.ground(&self.session), models };
+        let asked = Asked { work, text, private: self.engine.ground(&self.session, self.focus.as_ref()), models };
         self.load_factors().await;
-        self.engine.routed(&asked, self.candidates()).await
+        self.engine.routed(&asked, self.candidates(), by_asking).await
     }
 
     /// Finds out who would be asked first, and what, by all that is looked at before somebody is asked. Nobody is.
@@ -315,8 +342,9 @@ impl TurnModel<'_> {
     pub(super) async fn foresee(
         &self,
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
+        reader: Reader,
     ) -> Result<Foreseen, String> {
-        let (_, cascade) = self.route().await;
+        let (_, cascade) = self.route(reader.by_asking).await;
         let known = self.known(&cascade).await;
         let judged = |locality: Locality| {
             let prompt = prompt(locality);
@@ -325,8 +353,11 @@ impl TurnModel<'_> {
         };
         let permits =
             |provider: &dyn Profile, prompt: &Prompt| self.permit(&known, provider, prompt, self.counted(prompt));
-        match cascade.first(&judged, &permits) {
+        match cascade.first(&judged, &permits, &|locality| reader.is(locality)) {
             Ok((provider, prompt)) => Ok(Foreseen {
+                name: provider.name().to_string(),
+                model: provider.model().to_string(),
+                factor: self.engine.factor(provider).value(),
                 locality: provider.locality(),
                 provider: self.engine.config_of(provider),
                 prompt: Box::new(prompt),
@@ -338,7 +369,7 @@ impl TurnModel<'_> {
 
     /// Returns the providers that may be asked now, and keeps for the trace why these.
     pub(super) async fn routed(&self) -> (Route, Cascade) {
-        let (route, cascade) = self.route().await;
+        let (route, cascade) = self.route(true).await;
         let (words, mut routes) = (route.words(), self.routes.lock());
         if !routes.contains(&words) {
             self.engine.say(LogLevel::Info, &format!("asked of models: {words}"));
@@ -431,14 +462,15 @@ impl Source for Present {
 }
 
 impl Engine {
-    /// Returns why nothing of a conversation may leave now, if so.
-    pub(super) fn ground(&self, session: &SessionId) -> Option<Ground> {
+    /// Returns why nothing of a conversation may leave now, if so: by where point is, and where it was when a turn began.
+    pub(super) fn ground(&self, session: &SessionId, began: Option<&NodeId>) -> Option<Ground> {
         if self.known_privacy(session) == Privacy::Private {
             return Some(Ground::Conversation);
         }
+        let (now, view) = (self.focus(), self.view());
         // Of a heading that is gone nothing is told.
-        let focus = self.focus().and_then(|id| self.view().get(&id))?;
-        (focus.privacy() == Privacy::Private).then_some(Ground::Focus)
+        let mut points = began.into_iter().chain(now.as_ref()).filter_map(|id| view.get(id));
+        points.any(|node| node.privacy() == Privacy::Private).then_some(Ground::Focus)
     }
 
     /// Returns which providers of a cascade the user confirmed, of those that are not local, as [`contact`] names them.

@@ -22,10 +22,15 @@ const ELSEWHERE: &str = "the model that passepartout-select-model-function named
 const NO_MODEL: &str = "the model that passepartout-select-model-function named cannot be asked of it";
 
 impl Engine {
-    /// Returns who of a cascade may be asked in which order, and why.
-    pub(super) async fn routed(&self, asked: &Asked<'_>, mut cascade: Cascade) -> (Route, Cascade) {
+    /// Returns who of a cascade may be asked in which order, and why. The user's function is not called unless it `may_be_called`.
+    pub(super) async fn routed(
+        &self,
+        asked: &Asked<'_>,
+        mut cascade: Cascade,
+        may_be_called: bool,
+    ) -> (Route, Cascade) {
         let mut route = cascade.route(asked);
-        let selector = self.providers.read().selector;
+        let selector = may_be_called && self.providers.read().selector;
         if selector && !route.order.is_empty() {
             let offer = offer(asked, &route, &cascade);
             match tokio::time::timeout(PATIENCE, self.editor.select(&offer)).await {

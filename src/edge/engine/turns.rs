@@ -16,13 +16,14 @@ use crate::domain::skill::{offered, on_error, triggered};
 use crate::domain::tool::Class;
 use crate::domain::turn::consensus::{Mode, Round, Together};
 use crate::domain::turn::earlier::{Collapsed, Earlier, collapse};
-use crate::domain::turn::{Conversation, Desk, Ending, Start, TurnReport, foreseen, run};
+use crate::domain::turn::{Ahead, Conversation, Desk, Ending, Start, TurnReport, foreseen, run};
 use crate::domain::work::Work;
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::{Briefings, Told};
 pub use crate::edge::engine::decisions::Decided;
+use crate::edge::engine::explain::{Foresight, Last};
 use crate::edge::engine::ledger::Behalf;
-use crate::edge::engine::model::{Foreseen, TurnModel};
+use crate::edge::engine::model::{Foreseen, Reader, TurnModel};
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
 use crate::edge::thread::{aside, in_place};
@@ -52,11 +53,11 @@ pub struct Ask {
 }
 
 /// What a turn is laid out for.
-enum Purpose<'a> {
+pub(super) enum Purpose<'a> {
     /// To be run; what a model says meanwhile goes there.
     Run(Sink<'a>),
-    /// To say who would be asked first, and what.
-    Foresee(&'a mut Result<Foreseen, String>),
+    /// To be looked at before anybody is asked.
+    Foresee(Foresight<'a>),
 }
 
 impl Engine {
@@ -81,7 +82,7 @@ impl Engine {
             }
         }
         let _alone = self.alone(&ask.origin.session).await;
-        *self.asked.lock() = Some((ask.origin.session.clone(), ask.text.clone()));
+        *self.asked.lock() = Some(Last { ask: ask.clone(), together });
         let origin = ask.origin.clone();
         let (start, scope, earlier) = match self.opened(ask, &turn, began).await {
             Ok(opened) => opened,
@@ -111,19 +112,27 @@ impl Engine {
     ///
     /// # Errors
     /// Why nobody would be asked.
-    pub async fn foresee(self: &Arc<Self>, mut ask: Ask) -> Result<Foreseen, String> {
-        let typed = Together::typed(&ask.text).transpose()?;
-        let typed = typed.map(|(together, question)| (together, question.to_string()));
-        let together = typed.as_ref().map(|(together, _)| *together);
-        ask.text = typed.map_or(ask.text, |(_, question)| question);
+    pub async fn foresee(self: &Arc<Self>, ask: Ask) -> Result<Foreseen, String> {
+        let mut foreseen = Err("nothing would be asked".to_string());
+        let mut look = |found: Result<Foreseen, String>, _: &Ahead<'_>, _: &Briefings<'_>| foreseen = found;
+        let foresight = Foresight { reader: Reader::FIRST, focus: None, notes: None, look: &mut look };
+        self.look_ahead(Last::typed(ask)?, foresight).await?;
+        foreseen
+    }
+
+    /// Lays the turn of a question out as it would be run, for a look at it.
+    ///
+    /// # Errors
+    /// Why there would be no such turn.
+    pub(super) async fn look_ahead(self: &Arc<Self>, last: Last, foresight: Foresight<'_>) -> Result<(), String> {
+        let Last { ask, together } = last;
         if ask.text.trim().starts_with('/') {
             return Err("it is a command, which no model sees".to_string());
         }
         let (turn, began) = (self.new_turn(), self.clock.now());
         let (start, scope, _) = self.opened(ask, &turn, began).await?;
-        let mut foreseen = Err("nothing would be asked".to_string());
-        self.laid_out(start, None, together, &scope, Purpose::Foresee(&mut foreseen)).await;
-        foreseen
+        self.laid_out(start, None, together, &scope, Purpose::Foresee(foresight)).await;
+        Ok(())
     }
 
     /// Makes a signal of a question, and says what its turn may see and touch, and which turns before it are told by their
@@ -218,7 +227,12 @@ impl Engine {
             // A skill holds for all of a conversation that waited, not for the decision alone.
             Start::Decided { conversation, .. } => (conversation.typed.clone(), conversation.set_off),
         };
-        let focus = self.focus().and_then(|id| self.view().get(&id));
+        let (other, notes, reader) = match &purpose {
+            Purpose::Run(_) => (None, None, None),
+            Purpose::Foresee(Foresight { reader, focus, notes, .. }) => (focus.clone(), *notes, Some(*reader)),
+        };
+        let at_point = other.or_else(|| self.focus());
+        let focus = at_point.as_ref().and_then(|id| self.view().get(id));
         let tags: Vec<String> = focus.iter().flat_map(|node| node.all_tags()).map(str::to_string).collect();
         let facts = SignalFacts {
             sensor: set_off.name(),
@@ -229,7 +243,7 @@ impl Engine {
         };
         let below = match &under {
             Some(under) => under.below.clone(),
-            None => self.focus().map(|id| id.to_string()),
+            None => at_point.as_ref().map(NodeId::to_string),
         };
         let mandate = in_place(|| self.mandate_at(below.as_deref()));
         let preset = self.preset_or_shut(&session).await;
@@ -255,9 +269,10 @@ impl Engine {
             Some(gate) => gates.and(Box::new(gate)),
             None => gates,
         };
-        match &purpose {
-            Purpose::Run(_) => self.embed_asked(&typed, &session).await,
-            Purpose::Foresee(_) => self.embed_here(&typed, &session).await,
+        match reader {
+            None => self.embed_asked(&typed, &session).await,
+            Some(reader) if reader.by_asking => self.embed_here(&typed, &session).await,
+            Some(_) => {}
         }
         let told = Told {
             typed: typed.clone(),
@@ -265,6 +280,8 @@ impl Engine {
             standing: self.standing_texts(&facts, preset),
             project: scope.project.clone(),
             most,
+            notes: notes.unwrap_or_else(|| self.memory_budget(most)),
+            focus: at_point.clone(),
         };
         let briefings = Briefings::new(self, told, now);
         let (models, names_private) = (mandate.models, scope.may_see == Privacy::Private);
@@ -283,6 +300,7 @@ impl Engine {
             engine: self,
             session,
             serial: self.next_serial(),
+            focus: at_point,
             preset: chosen,
             models,
             most,
@@ -317,9 +335,10 @@ impl Engine {
             };
             match purpose {
                 Purpose::Run(sink) => run(start, &desk, sink).await,
-                Purpose::Foresee(found) => {
-                    let asked = in_place(|| foreseen(start, &desk));
-                    *found = model.foresee(&asked).await;
+                Purpose::Foresee(Foresight { reader, look, .. }) => {
+                    let ahead = in_place(|| foreseen(start, &desk));
+                    let found = model.foresee(&|locality| ahead.asked(locality), reader).await;
+                    in_place(|| look(found, &ahead, briefings));
                     TurnReport::of(Conversation::empty())
                 }
             }

@@ -319,8 +319,8 @@ impl Cascade {
         self.ordered().first().map_or(Ok(()), |provider| may(prompt, *provider, permits))
     }
 
-    /// Returns the first provider that may be sent what it would be asked, or would have to be confirmed first, with that
-    /// prompt; nothing is sent or held for that.
+    /// Returns the first provider, of those that `are`, that may be sent what it would be asked, or would have to be
+    /// confirmed first, with that prompt; nothing is sent or held for that.
     ///
     /// # Errors
     /// Why each of them may not.
@@ -328,9 +328,10 @@ impl Cascade {
         &self,
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
         permits: Permits<'_>,
+        are: &dyn Fn(Locality) -> bool,
     ) -> Result<(&dyn Profile, Prompt), Vec<ProviderError>> {
         let mut refused = self.left();
-        for provider in self.ordered() {
+        for provider in self.ordered().into_iter().filter(|provider| are(provider.locality())) {
             let prompt = prompt(provider.locality());
             match may(&prompt, provider, permits) {
                 Ok(()) | Err(Shut::Confirm) => return Ok((provider, prompt)),

@@ -3,7 +3,6 @@
 use crate::domain::count::counted;
 use crate::domain::id::NodeId;
 use crate::domain::inert::exact;
-use crate::domain::label::Privacy;
 use crate::domain::port::Locality;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
@@ -109,7 +108,12 @@ pub(super) async fn context(engine: &Arc<Engine>, origin: &Origin, payload: &Sex
     };
     let focus = payload.text_at("focus").map(NodeId::new);
     let max_tokens = payload.count_at("tokens").map(|tokens| tokens.min(MOST_TOKENS));
-    let about = About { query: payload.text_at("query"), focus: focus.as_ref(), max_tokens, reader };
+    let chat = payload.get("history").map(|_| {
+        engine.mark_private(&origin.session, privacy_at(payload));
+        asked(origin.clone(), payload, &str::to_string)
+    });
+    let (query, quietly) = (payload.text_at("query"), payload.flag_at("quietly"));
+    let about = About { query, chat: chat.as_ref(), focus: focus.as_ref(), max_tokens, reader, quietly };
     let explained = engine.explained_for(origin, about).await;
     let (engine, origin) = (engine.clone(), origin.clone());
     let (in_lines, id) = (payload.flag_at("lines"), payload.text_at("why").map(NodeId::new));
@@ -131,11 +135,21 @@ fn listed(engine: &Engine, origin: &Origin, explained: &Explained) -> Plist {
     let sections =
         explained.sections.iter().map(|(name, tokens)| Sexp::list([Sexp::text(*name), Sexp::int(*tokens as i64)]));
     let left = explained.nodes.len().saturating_sub(MOST_CONSIDERED).saturating_add(explained.unnamed);
-    Plist::new()
+    let plist = Plist::new()
         .text("query", engine.mask(&explained.query))
         .maybe("focus", explained.focus.as_ref().map(|id| id.as_str()))
-        .keyword("for", if explained.may_see < Privacy::Private { "elsewhere" } else { "here" })
+        .keyword("for", if explained.locality == Locality::Remote { "elsewhere" } else { "here" })
         .int("budget", explained.budget as i64)
+        .int("most", explained.most as i64);
+    let plist = match &explained.asked {
+        Ok(asked) => plist
+            .text("provider", asked.name.as_str())
+            .text("model", asked.model.as_str())
+            .keyword("place", show::place(asked.locality))
+            .text("factor", format!("{:.2}", asked.factor)),
+        Err(why) => plist.text("why", exact(why)),
+    };
+    plist
         .list("sections", sections)
         .list("nodes", show::considered(explained, engine, origin.rights.see_private, MOST_CONSIDERED))
         .int("more", left as i64)

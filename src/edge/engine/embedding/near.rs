@@ -40,7 +40,7 @@ impl Engine {
             return;
         }
         let known = self.session_privacy(session).await;
-        let privacy = self.ground(session).map_or(known, |_: Ground| Privacy::Private);
+        let privacy = self.ground(session, None).map_or(known, |_: Ground| Privacy::Private);
         self.embed_question(text, privacy).await;
     }
 
