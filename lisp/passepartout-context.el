@@ -323,7 +323,8 @@ No file is looked at: of hundreds of headings each would be, otherwise."
     (unless (equal focus passepartout-context--focus)
       (setq passepartout-context--focus focus)
       (passepartout-request
-       :context nil
+       ;; A mark asks nobody: not even a function of the user's own.
+       :context '(:quietly t)
        (lambda (payload)
          (let ((why (plist-get payload :error)))
            (if (not why)
@@ -336,7 +337,10 @@ No file is looked at: of hundreds of headings each would be, otherwise."
 ;;;###autoload
 (define-minor-mode passepartout-context-marks-mode
   "Mark in the fringe which headings a model would be told of now.
-A filled mark stands for a heading in full, a hollow one for its title."
+A filled mark stands for a heading in full, a hollow one for its title.
+Marks follow point and ask nobody: who is asked first is decided without
+`passepartout-select-model-function', and the question is not sent to
+a server for its vector."
   :global t
   :group 'passepartout
   (if passepartout-context-marks-mode

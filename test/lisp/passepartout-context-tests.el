@@ -25,6 +25,7 @@
 
 ;;; Code:
 
+(require 'cl-lib)
 (require 'passepartout-real)
 (require 'passepartout-context)
 (require 'passepartout-inspect)
@@ -188,6 +189,37 @@ Runner beans by the wall.
                (concat ":\n" (passepartout-view-fixed
                               (passepartout-real-read "model/1.json")))
                (buffer-string))))))
+
+(ert-deftest passepartout-context-marks-ask-nobody ()
+  (let ((passepartout-context--focus nil)
+        (asked nil))
+    (cl-letf (((symbol-function 'passepartout-request)
+               (lambda (action payload &rest _)
+                 (push (cons action payload) asked))))
+      (passepartout-context--follow '(:focus "boat") nil)
+      (passepartout-context--follow '(:focus "boat") nil))
+    (should (equal asked '((:context :quietly t))))))
+
+(ert-deftest passepartout-context-in-a-chat-is-that-of-its-next-question ()
+  (passepartout-real-with
+    (passepartout-real-write "memex/boat.org" passepartout-context-tests--boat)
+    (passepartout-real-serve '((text "Larch.")))
+    (passepartout-real-start)
+    (passepartout-real-ask "which wood for the deck?")
+    (should (string-search "Larch." (passepartout-real-answer 1)))
+    (with-current-buffer (passepartout-real-chat)
+      (passepartout-chat-next)
+      (goto-char (point-max))
+      (insert "and the beans?")
+      (call-interactively #'passepartout-context))
+    (passepartout-real-until
+      (with-current-buffer passepartout-context--buffer-name
+        (string-search "Question: and the beans?" (buffer-string))))
+    (with-current-buffer passepartout-context--buffer-name
+      (should (string-match-p "^Asked first: fake, model .*, on this machine\\.$"
+                              (buffer-string)))
+      (should (string-match-p "^  earlier turns, whole +[0-9]+$"
+                              (buffer-string))))))
 
 (provide 'passepartout-context-tests)
 ;;; passepartout-context-tests.el ends here

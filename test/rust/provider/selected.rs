@@ -1,10 +1,11 @@
 //! The user's own function that chooses who is asked: among those alone whom the router lets be asked.
 
 use super::*;
-use crate::support::engine::{Home, provide};
+use crate::support::engine::{Home, origin, provide};
 use async_trait::async_trait;
 use passepartout::edge::editor::{Buffer, Editor, Offer, Selection, Splice};
 use passepartout::edge::engine::Engine;
+use passepartout::edge::engine::explain::About;
 use passepartout::edge::engine::record::Finished;
 
 const NOTES: &str = "* Boiler\nThe boiler is from 1998.\n* Health :private:\nZANZIBAR7 is the diagnosis.\n";
@@ -188,4 +189,17 @@ async fn whichever_model_the_function_chooses_the_connection_stays() {
     assert_eq!(by(&world.ask("* Boiler").await), Some("near"));
     let near = &world.servers[1];
     assert_eq!((near.requests().len(), near.connections()), (5, 1));
+}
+
+/// What marks in buffers are made from follows point: it asks nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_explained_quietly_does_not_call_the_function() {
+    let world = World::new(Does::Names(vec!["near"]), true).await;
+    let first = async |quietly: bool| {
+        let about = About { query: Some("boiler"), quietly, ..About::default() };
+        world.engine.explained_for(&origin(), about).await.asked.map(|asked| asked.name)
+    };
+    assert_eq!((first(true).await.as_deref(), world.offers().len()), (Ok("far"), 0));
+    assert_eq!((first(false).await.as_deref(), world.offers().len()), (Ok("near"), 1));
+    assert!(world.servers.iter().all(|server| server.requests().is_empty()));
 }
