@@ -98,6 +98,8 @@ pub struct Prompt {
     pub outside: Outside,
     /// The headings of memory that stand in it: in what is told of memory, and in what tools read in this turn.
     pub nodes: BTreeSet<NodeId>,
+    /// What the heading at point takes of it, where one is told of.
+    pub at_point: Option<AtPoint>,
     /// What the user typed to set this turn off, and nothing else. The built-in provider reads only this.
     pub typed: String,
     /// The wall clock of the user, for words such as “tomorrow”.
@@ -107,6 +109,15 @@ pub struct Prompt {
     pub asking: u64,
     /// So many tokens, as we count them, it was found to have room for, whoever may be asked; 0 when that is not known.
     pub room: usize,
+}
+
+/// What the heading at point takes with all that is below it. It is told as it stands, or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtPoint {
+    /// Its tokens, as we count them; at least so many where it is not told.
+    pub tokens: usize,
+    /// Whether it is told; else it alone takes more than a prompt holds, and nothing may be asked without it.
+    pub told: bool,
 }
 
 /// Tokens, as a provider reported them; 0 is what it did not report.

@@ -193,6 +193,7 @@ fn contexts(view: &View, index: &Index, of: &str, now: DateTime, questions: &[St
         unpinned: &[],
         quoting: None,
         nearness: None,
+        most_at_point: usize::MAX,
         near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
     };
     let promised = match view.headings() {

@@ -71,7 +71,14 @@ async fn measure(backend: Option<Backend>) {
 
 fn sliced(engine: &Engine, question: &str) -> Duration {
     let now = SystemClock.wall();
-    let wanted = Wanted { query: Some(question), focus: None, now, may_see: Privacy::Private, max_tokens: TOKENS };
+    let wanted = Wanted {
+        query: Some(question),
+        focus: None,
+        now,
+        may_see: Privacy::Private,
+        max_tokens: TOKENS,
+        most_at_point: usize::MAX,
+    };
     let begun = Instant::now();
     let slice = black_box(engine.slice(wanted));
     let took = begun.elapsed();

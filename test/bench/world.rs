@@ -171,6 +171,7 @@ impl World {
             apart: false,
             explained: false,
             nearness: None,
+            most_at_point: usize::MAX,
             near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
             pinned: &[],
             unpinned: &[],

@@ -74,6 +74,7 @@ fn request(max_tokens: usize) -> Request<'static> {
         apart: false,
         explained: false,
         nearness: None,
+        most_at_point: usize::MAX,
         near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
         pinned: &[],
         unpinned: &[],
@@ -220,20 +221,19 @@ fn what_is_near_the_focus_is_in_without_a_question() {
 }
 
 #[test]
-fn what_lies_below_the_focus_leaves_room_for_what_is_asked() {
-    let below: String = (0..400).map(|n| format!("** Part {n}\nSome words that fill the part number {n}.\n")).collect();
+fn what_lies_below_the_focus_is_told_whole_and_what_is_asked_besides_has_the_rest_of_the_room() {
+    let below: String = (0..40).map(|n| format!("** Part {n}\nSome words that fill the part number {n}.\n")).collect();
     let book = format!("* Book\n:PROPERTIES:\n:ID: book\n:END:\nIts first page.\n{below}");
     let notes = headings("notes.org", &[("ida", "Ida keeps the lighthouse.")]);
     let (view, index) = memory(&[("book.org", &book), (notes.0, &notes.1)]);
     let focus = NodeId::new("book");
-    let ask = Request { focus: Some(&focus), query: Some("Who keeps the lighthouse?"), ..request(600) };
-    let context = assemble(&view, &index, &ask, &Words::default());
-    assert!(reason(&context, "ida").is_some(), "{:?}", context.nodes);
-    assert!(context.nodes.iter().filter(|node| node.reason.to_string() == "below the focus").count() > 10);
-    assert!(context.tokens <= 600);
-    let alone = assemble(&view, &index, &Request { query: None, ..ask }, &Words::default());
-    let below = alone.nodes.iter().filter(|node| node.reason.to_string() == "below the focus").count();
-    assert!(below > 30 && alone.tokens <= 600, "without a question all room is theirs: {below}");
+    for (room, besides) in [(2_000, true), (600, true), (300, false), (50, false)] {
+        let ask = Request { focus: Some(&focus), query: Some("Who keeps the lighthouse?"), ..request(room) };
+        let context = assemble(&view, &index, &ask, &Words::default());
+        assert_eq!(reason(&context, "ida").is_some(), besides, "{room}: {:?}", context.nodes);
+        let below = context.nodes.iter().filter(|node| node.reason.to_string() == "below the focus").count();
+        assert_eq!((below, context.tokens <= room), (40, besides), "{room}: {}", context.tokens);
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use passepartout::domain::context::lexical::Index;
 use passepartout::domain::context::outline::{further, outline};
 use passepartout::domain::context::rank::search;
 use passepartout::domain::context::{Audience, Context, Included, Rendered, Request, assemble};
+use passepartout::domain::gate::secret::mask;
 use passepartout::domain::id::NodeId;
 use passepartout::domain::label::Privacy;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
@@ -56,6 +57,7 @@ fn request(max_tokens: usize) -> Request<'static> {
         apart: false,
         explained: false,
         nearness: None,
+        most_at_point: usize::MAX,
         near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
         pinned: &[],
         unpinned: &[],
@@ -236,20 +238,27 @@ fn private_nodes_are_for_local_readers_only() {
 }
 
 #[test]
-fn a_focus_is_never_trimmed_while_it_fits_and_never_absent() {
+fn a_focus_is_never_trimmed_and_of_what_no_prompt_holds_nothing_is_told() {
     let long = format!("* Essay\n:PROPERTIES:\n:ID: essay\n:END:\n{}\n** Part\nMore.\n", "word ".repeat(3000));
     let (view, index) = memory(&[("essay.org", &long)]);
     let focus = NodeId::new("essay");
     let whole = assemble(&view, &index, &Request { focus: Some(&focus), ..request(4000) }, &Words);
     assert_eq!(included(&whole, "essay").map(|node| node.reason.to_string()).as_deref(), Some("focus"));
     assert_eq!(ids(&whole, Rendered::Full), ["essay.org", "essay", "essay.org::*Essay/Part"]);
-    let cut = assemble(&view, &index, &Request { focus: Some(&focus), ..request(1000) }, &Words);
-    assert!(cut.tokens <= 1000, "{}", cut.tokens);
-    let reason = included(&cut, "essay").map(|node| node.reason.to_string()).expect("the focus is in");
-    assert!(reason.starts_with("focus, cut: "), "{reason}");
-    assert!(cut.text.contains("bytes of this heading are left out here"));
-    let tiny = assemble(&view, &index, &Request { focus: Some(&focus), ..request(1) }, &Words);
-    assert!(included(&tiny, "essay").is_some());
+    for few in [1000, 1, 0] {
+        let few = assemble(&view, &index, &Request { focus: Some(&focus), ..request(few) }, &Words);
+        // The file stands there as the title above it.
+        assert_eq!(ids(&few, Rendered::Full), ["essay.org", "essay", "essay.org::*Essay/Part"]);
+        assert!(few.text.contains(&"word ".repeat(3000)) && few.text.contains("\nMore.\n"));
+        assert!(few.at_point.is_some_and(|at_point| at_point.told && at_point.tokens > 3000));
+    }
+    let most = Request { focus: Some(&focus), most_at_point: 3000, ..request(4000) };
+    let none = assemble(&view, &index, &most, &Words);
+    assert_eq!(included(&none, "essay").map(|node| node.rendered), Some(Rendered::Title), "as others");
+    assert!(!none.text.contains("word word"));
+    assert!(none.at_point.is_some_and(|at_point| !at_point.told && at_point.tokens > 3000));
+    let why = none.dropped.iter().find(|(id, _)| *id == focus).map(|(_, why)| why.to_string()).expect("it is said");
+    assert!(why.starts_with("focus, too large: 30"), "{why}");
     let missing = NodeId::new("nowhere");
     let context = assemble(&view, &index, &Request { focus: Some(&missing), ..request(100) }, &Words);
     assert_eq!(
@@ -571,10 +580,15 @@ proptest! {
         let shown = nodes.get(at).filter(|node| node.privacy() == Privacy::Open);
         match shown {
             Some(node) => {
-                let there = included(&context, node.id().as_str());
-                prop_assert!(there.is_some_and(|node| node.rendered == Rendered::Full), "the focus is in");
-                let cut = there.is_some_and(|node| node.reason.to_string().starts_with("focus, cut"));
-                prop_assert!(context.tokens <= max_tokens || cut || node.body().trim().is_empty() || context.nodes.len() <= 1 + 4);
+                let below: Vec<_> = node.with_descendants().filter(|node| node.privacy() == Privacy::Open).collect();
+                for here in &below {
+                    let there = included(&context, here.id().as_str());
+                    prop_assert!(there.is_some_and(|node| node.rendered == Rendered::Full), "the focus is in");
+                    prop_assert!(context.text.contains(&mask(here.body()).0), "{} in {}", here.body(), context.text);
+                }
+                // Beside it stand only the titles above it, where it alone takes more than there is.
+                let above = std::iter::successors(node.parent(), |node| node.parent()).count();
+                prop_assert!(context.tokens <= max_tokens || context.nodes.len() <= below.len() + above);
             }
             None => prop_assert!(context.tokens <= max_tokens, "{} of {max_tokens}\n{}", context.tokens, context.text),
         }

@@ -5,6 +5,7 @@
 mod acts;
 mod approval;
 mod archive;
+mod at_point;
 mod audit;
 mod authority;
 mod canaries;

@@ -342,8 +342,14 @@ async fn a_slice_is_used_again_while_nothing_that_it_is_made_from_changes() {
     let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
     engine.wait_until_filled();
     let at = |hour: i8, minute: i8| jiff::civil::date(2026, 3, 2).at(hour, minute, 0, 0);
-    let wanted =
-        Wanted { query: Some("which wood?"), focus: None, now: at(9, 0), may_see: Privacy::Private, max_tokens: 2_000 };
+    let wanted = Wanted {
+        query: Some("which wood?"),
+        focus: None,
+        now: at(9, 0),
+        may_see: Privacy::Private,
+        max_tokens: 2_000,
+        most_at_point: 14_000,
+    };
     let first = engine.slice(wanted);
     let assembled = |wanted: Wanted<'_>| {
         let before = engine.slices_assembled();
@@ -360,6 +366,7 @@ async fn a_slice_is_used_again_while_nothing_that_it_is_made_from_changes() {
         ("another focus", Wanted { focus: Some(&focus), ..wanted }, 1),
         ("another reader", Wanted { may_see: Privacy::Open, ..wanted }, 1),
         ("another budget", Wanted { max_tokens: 1_000, ..wanted }, 1),
+        ("another prompt", Wanted { most_at_point: 9_000, ..wanted }, 1),
         ("something is due", Wanted { now: at(10, 45), ..wanted }, 1),
         ("it is still due", Wanted { now: at(11, 10), ..wanted }, 0),
         ("it has passed", Wanted { now: at(11, 40), ..wanted }, 1),
@@ -400,7 +407,14 @@ async fn the_outline_is_the_same_whatever_is_edited_and_asked_and_holds_every_pr
     let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
     engine.wait_until_filled();
     let now = jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0);
-    let wanted = |query| Wanted { query: Some(query), focus: None, now, may_see: Privacy::Private, max_tokens: 4_000 };
+    let wanted = |query| Wanted {
+        query: Some(query),
+        focus: None,
+        now,
+        may_see: Privacy::Private,
+        max_tokens: 4_000,
+        most_at_point: 14_000,
+    };
     let first = engine.slice(wanted("which wood?"));
     assert!(first.outline.text.contains("*** Harbour wall :project: {wall}"), "{}", first.outline.text);
     assert!(first.outline.tokens < 400, "it has room of its own, and no more: {}", first.outline.tokens);

@@ -102,6 +102,7 @@ fn prompt(text: &str) -> Prompt {
         now: jiff::civil::date(2026, 1, 5).at(9, 0, 0, 0),
         asking: 0,
         room: 0,
+        at_point: None,
     }
 }
 

@@ -362,7 +362,9 @@ async fn a_question_too_long_for_the_window_is_a_budget_fault_and_is_not_cut() {
     world.max_tokens = 3_000;
     let question = "word ".repeat(5_000);
     let (report, _) = world.ask(&question).await;
-    let Some(Fault::Budget { remaining, requested }) = report.fault else { panic!("{:?}", report.fault) };
+    let Some(Fault::Budget { remaining, requested, at_point: None }) = report.fault else {
+        panic!("{:?}", report.fault)
+    };
     assert!(remaining < 3_000 && requested == 5_000, "{remaining} {requested}");
     assert_eq!(report.conversation.messages, [Message::Text { role: Role::User, text: question }]);
     assert!(report.notice.unwrap_or_default().contains("raise CONTEXT_MAX_TOKENS"));

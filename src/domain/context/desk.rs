@@ -5,13 +5,13 @@ use crate::domain::context::lexical::Index;
 use crate::domain::context::question::Question;
 use crate::domain::context::rank::{Evidence, Ranked, Sought, Weights, rank};
 use crate::domain::context::reason::Reason;
-use crate::domain::context::tray::Tray;
+use crate::domain::context::tray::{BYTES_OF_TOKEN, Tray};
 use crate::domain::context::{Context, Included, Rendered, Request, render};
 use crate::domain::gate::secret::mask;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::{NodeRef, View};
-use crate::domain::port::CountTokens;
+use crate::domain::port::{AtPoint, CountTokens};
 use jiff::civil::DateTime;
 use std::collections::{HashMap, HashSet};
 
@@ -19,8 +19,6 @@ use std::collections::{HashMap, HashSet};
 const DUE_SHARE: f32 = 0.1;
 /// What changed nodes may take.
 const CHANGED_SHARE: f32 = 0.15;
-/// What lies below the focus may take so much of what is left, where something is asked besides.
-const BELOW_SHARE: f32 = 0.5;
 /// Nodes with less than this part of the best node's evidence are far away; see “near” in the glossary.
 pub const NEAR: f32 = 0.08;
 /// So many nodes are asked for by their meaning.
@@ -41,6 +39,8 @@ pub(super) struct Desk<'a> {
     pub(super) dropped: Vec<(NodeId, Reason)>,
     /// How many more were left out, which nobody names.
     pub(super) unnamed: usize,
+    /// What the focus takes with all below it.
+    at_point: Option<AtPoint>,
 }
 
 impl<'a> Desk<'a> {
@@ -53,12 +53,12 @@ impl<'a> Desk<'a> {
     ) -> Self {
         let frame = counter.count(&render::fence(&[]));
         let tray = Tray::new(counter, frame, request);
-        Desk { view, index, request, tray, dropped: Vec::new(), unnamed: 0 }
+        Desk { view, index, request, tray, dropped: Vec::new(), unnamed: 0, at_point: None }
     }
 
     /// Gathers everything, in the order of what must not be missing.
     pub(super) fn assembled(mut self, counter: &dyn CountTokens) -> Context {
-        let focus = self.focus(counter);
+        let focus = self.focus();
         self.pinned();
         self.due();
         if !self.request.apart {
@@ -69,10 +69,6 @@ impl<'a> Desk<'a> {
             self.steady_outline();
         }
         self.near(focus.as_ref());
-        if let Some(focus) = &focus {
-            // What is left of the room is theirs.
-            self.below(focus, self.request.max_tokens);
-        }
         if !self.request.apart {
             self.further_outline(&HashSet::new());
             if self.request.explained {
@@ -117,8 +113,8 @@ impl<'a> Desk<'a> {
         may
     }
 
-    /// Puts in the focused node, whatever it takes, and what is below it as far as there is room.
-    fn focus(&mut self, counter: &dyn CountTokens) -> Option<NodeRef> {
+    /// Puts in the focused node with all that is below it, whatever they take; of more than a prompt holds nothing.
+    fn focus(&mut self) -> Option<NodeRef> {
         let id = self.request.focus?;
         let Some(node) = self.view.get(id) else {
             self.dropped.push((id.clone(), Reason::Unknown));
@@ -127,60 +123,39 @@ impl<'a> Desk<'a> {
         if !self.is_open(&node) {
             return None;
         }
-        let max = self.request.max_tokens;
-        if !self.tray.offer(&node, Rendered::Full, Reason::Focus, max) {
-            // What may not be told is no candidate, wherever point is.
-            if self.tray.is_quoting(&node) {
-                return None;
-            }
-            let (text, lost) = self.cut(&node, counter);
-            let reason = if lost == 0 { Reason::Focus } else { Reason::FocusCut(lost) };
-            if !self.tray.put(&node, Rendered::Full, reason, text, usize::MAX) {
-                return None;
-            }
-        }
-        let left = max.saturating_sub(self.tray.used);
-        let share = if self.asked().is_some() { (left as f32 * BELOW_SHARE) as usize } else { left };
-        self.below(&node, self.tray.used.saturating_add(share));
-        Some(node)
-    }
-
-    /// Puts in what is below the focus, in full and else by its title, as long as more of it fits.
-    fn below(&mut self, focus: &NodeRef, limit: usize) {
-        let mut misses = 0;
-        for below in focus.with_descendants().skip(1) {
-            if misses > MISSES {
-                break;
-            }
-            if !self.is_open(&below) || self.tray.offer(&below, Rendered::Full, Reason::BelowFocus, limit) {
+        let (before, most) = (self.tray.used, self.request.most_at_point);
+        let mut bytes = 0;
+        for (at, here) in node.with_descendants().enumerate() {
+            let reason = if at == 0 { Reason::Focus } else { Reason::BelowFocus };
+            if here.privacy() > self.request.audience.clearance() {
+                self.drop(&here, Reason::Private);
                 continue;
             }
-            misses += self.missed(&below);
-            if !self.tray.offer(&below, Rendered::Title, Reason::BelowFocus, limit) {
-                self.drop(&below, Reason::OverBudget);
+            // What cannot fit is not read.
+            bytes += here.body_len();
+            let least = bytes / BYTES_OF_TOKEN;
+            let taken = least <= most && self.tray.offer(&here, Rendered::Full, reason, usize::MAX);
+            let tokens = self.tray.used.saturating_sub(before).max(least);
+            if tokens > most {
+                self.tray.clear(before);
+                self.dropped.push((id.clone(), Reason::TooLarge(tokens)));
+                self.at_point = Some(AtPoint { tokens, told: false });
+                return None;
+            }
+            match taken {
+                true => {}
+                // What may not be told is no candidate, wherever point is.
+                false if at == 0 => return None,
+                false => self.drop(&here, Reason::OverBudget),
             }
         }
+        self.at_point = Some(AtPoint { tokens: self.tray.used.saturating_sub(before), told: true });
+        Some(node)
     }
 
     /// Returns what was asked, if anything was.
     fn asked(&self) -> Option<&'_ str> {
         self.request.query.filter(|query| !query.trim().is_empty())
-    }
-
-    /// Returns as much of the focus as fits beside the titles above it, and how much is left out.
-    fn cut(&self, node: &NodeRef, counter: &dyn CountTokens) -> (String, usize) {
-        let above = std::iter::successors(node.parent(), NodeRef::parent).map(|parent| render::title(&parent));
-        let above: usize = above.map(|title| counter.count(&title)).sum();
-        let room = self.request.max_tokens.saturating_sub(self.tray.used).saturating_sub(above);
-        // A token is at least a byte or so and seldom more than five; start above and shrink.
-        let mut bytes = room.saturating_mul(5).min(node.body().len());
-        loop {
-            let (text, lost) = render::full_cut(node, bytes);
-            if bytes == 0 || counter.count(&text) <= room {
-                return (text, lost);
-            }
-            bytes = bytes * 4 / 5;
-        }
     }
 
     /// Puts in what the user wants in, and names what the user wants out.
@@ -367,7 +342,7 @@ impl<'a> Desk<'a> {
             if let Some(known) = places.get(id).and_then(|at| nodes.get_mut(*at)) {
                 known.rendered = known.rendered.max(piece.rendered);
                 known.tokens += piece.tokens;
-                if matches!(piece.reason, Reason::Focus | Reason::FocusCut(_)) {
+                if piece.reason == Reason::Focus {
                     known.reason = piece.reason.clone();
                 }
                 continue;
@@ -380,9 +355,11 @@ impl<'a> Desk<'a> {
         let mut dropped: Vec<(NodeId, Reason)> = quoting.chain(self.dropped).collect();
         let mut named: HashSet<NodeId> = HashSet::new();
         // One that quotes is named even where its title is in: whoever asked may want it out altogether.
-        let out = |id: &NodeId, reason: &Reason| *reason == Reason::Quotes || !places.contains_key(id);
+        // So is a focus that is too large, of which its title may be.
+        let named_all_the_same = |reason: &Reason| matches!(reason, Reason::Quotes | Reason::TooLarge(_));
+        let out = |id: &NodeId, reason: &Reason| named_all_the_same(reason) || !places.contains_key(id);
         dropped.retain(|(id, reason)| out(id, reason) && named.insert(id.clone()));
-        Context { nodes, text, tokens, dropped, unnamed: self.unnamed, privacy }
+        Context { nodes, text, tokens, dropped, unnamed: self.unnamed, privacy, at_point: self.at_point }
     }
 }
 

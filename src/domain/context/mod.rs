@@ -35,7 +35,7 @@ use crate::domain::context::reason::Reason;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
-use crate::domain::port::{CountTokens, Nearness, Quotes};
+use crate::domain::port::{AtPoint, CountTokens, Nearness, Quotes};
 use jiff::civil::DateTime;
 use std::collections::BTreeSet;
 
@@ -76,6 +76,9 @@ pub struct Request<'a> {
     pub deadline_minutes: i64,
     /// The tag that makes a heading a project, lower case; `project` unless the user says otherwise.
     pub project_tag: &'a str,
+    /// The most tokens that the focus may take with all below it: of more it is left out altogether. Up to that it is in as
+    /// it stands, whatever `max_tokens` are.
+    pub most_at_point: usize,
     /// Nodes changed in this session or today, latest first.
     pub changed: &'a [NodeId],
     /// Whether the outline of projects and files is told apart from this, by [`outline::outline`] and
@@ -133,6 +136,8 @@ pub struct Context {
     pub unnamed: usize,
     /// The strictest label of what is in it.
     pub privacy: Privacy,
+    /// What the focus takes with all below it.
+    pub at_point: Option<AtPoint>,
 }
 
 impl Audience {
@@ -147,8 +152,8 @@ impl Audience {
 
 /// Chooses and writes what a model is given of memory.
 ///
-/// The text never takes more than `max_tokens`, except that the title line of the focus is always in it:
-/// a focus that is larger than the whole budget is cut, and its reason says so.
+/// The text never takes more than `max_tokens`, except that the focus is in it with all below it that its reader may see:
+/// where these alone take more, nothing else is in it but the titles above them.
 pub fn assemble(view: &View, index: &Index, request: &Request<'_>, counter: &dyn CountTokens) -> Context {
     Desk::new(view, index, request, counter).assembled(counter)
 }

@@ -7,8 +7,8 @@ use std::fmt;
 pub enum Reason {
     /// The node at point.
     Focus,
-    /// The node at point, larger than the whole budget: so many bytes of its text are left out.
-    FocusCut(usize),
+    /// The node at point, which takes at least so many tokens with all below it: more than a prompt holds.
+    TooLarge(usize),
     /// Stands below the node at point.
     BelowFocus,
     /// Stands above a node that is in.
@@ -57,7 +57,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Focus => f.write_str("focus"),
-            Reason::FocusCut(bytes) => write!(f, "focus, cut: {bytes} bytes are over budget"),
+            Reason::TooLarge(tokens) => write!(f, "focus, too large: {tokens} tokens or more with all below it"),
             Reason::BelowFocus => f.write_str("below the focus"),
             Reason::Ancestor => f.write_str("ancestor"),
             Reason::Root => f.write_str("file"),
@@ -114,7 +114,7 @@ mod tests {
             (Reason::Near(0.8149), "cosine .81"),
             (Reason::Near(1.0), "cosine 1.00"),
             (Reason::Alike(0.5), "similar words 0.50"),
-            (Reason::FocusCut(12), "focus, cut: 12 bytes are over budget"),
+            (Reason::TooLarge(12), "focus, too large: 12 tokens or more with all below it"),
             (Reason::Deadline(i64::MIN), "deadline 6405119470038038 days ago"),
         ] {
             assert_eq!(reason.to_string(), expected);

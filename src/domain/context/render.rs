@@ -30,27 +30,33 @@ pub fn title_and_properties(node: &NodeRef) -> String {
 
 /// Returns a node in full: heading, planning, properties and text, without what is below it.
 pub fn full(node: &NodeRef) -> String {
-    full_cut(node, usize::MAX).0
-}
-
-/// Returns a node in full with at most so many bytes of its text, and how many bytes were left out.
-pub fn full_cut(node: &NodeRef, bytes: usize) -> (String, usize) {
     let body = node.body().trim_start_matches(['\n', '\r']).trim_end();
     let body = &body.replace('\r', "");
     let mut out = String::new();
     headline(node, &unrepeated(&shown_title(node), body), &mut out);
     planning(node, &mut out);
     properties(node, usize::MAX, usize::MAX, &mut out);
-    let kept = prefix(body, bytes);
-    let lost = body.len() - kept.len();
-    out.push_str(kept);
-    if !kept.is_empty() {
+    out.push_str(body);
+    if !body.is_empty() {
         out.push('\n');
     }
-    if lost > 0 {
-        out.push_str(&format!("… {lost} bytes of this heading are left out here; read it by its id.\n"));
+    out
+}
+
+/// Returns a node as it stands, without what is below it: nothing of its title, its properties and its text is left out
+/// but its id, which stands in the heading.
+pub fn whole(node: &NodeRef) -> String {
+    let mut out = String::new();
+    headline(node, &node.title().replace(['\r', '\n'], " "), &mut out);
+    planning(node, &mut out);
+    for (key, value) in node.properties().filter(|(key, value)| *key != "ID" && !value.is_empty()) {
+        out.push_str(&format!(":{key}: {value}\n"));
     }
-    (out, lost)
+    out.push_str(node.body());
+    if !node.body().is_empty() && !node.body().ends_with('\n') {
+        out.push('\n');
+    }
+    out
 }
 
 /// Returns a planned node as one line.

@@ -117,11 +117,13 @@ impl<'a> Tray<'a> {
         // A title that stands above others says nothing of itself; any other has its own reason, and stays as it is for it.
         let reason =
             known.filter(|piece| piece.reason != Reason::Ancestor).map_or(reason, |piece| piece.reason.clone());
+        let at_point = matches!(reason, Reason::Focus | Reason::BelowFocus);
         // Only the focus is worth the time of reading and counting what will hardly fit.
-        if rendered == Rendered::Full && reason != Reason::Focus && self.is_hopeless(node, limit) {
+        if rendered == Rendered::Full && !at_point && self.is_hopeless(node, limit) {
             return false;
         }
         let text = match rendered {
+            Rendered::Full if at_point => render::whole(node),
             Rendered::Full => render::full(node),
             Rendered::Title if outlined => render::title_and_properties(node),
             Rendered::Title => render::title(node),
@@ -143,9 +145,11 @@ impl<'a> Tray<'a> {
         least.max(likely) > room
     }
 
-    /// Takes a node as it has been written, if it fits; see [`Tray::offer`].
-    pub fn put(&mut self, node: &NodeRef, rendered: Rendered, reason: Reason, text: String, limit: usize) -> bool {
-        self.place(node, (rendered, rendered == Rendered::Full), reason, text, limit)
+    /// Takes everything back; what was found to quote stays known.
+    pub fn clear(&mut self, used: usize) {
+        self.pieces.clear();
+        self.order.clear();
+        (self.used, self.taken) = (used, (0, 0, 0));
     }
 
     fn place(
@@ -156,8 +160,7 @@ impl<'a> Tray<'a> {
         text: String,
         limit: usize,
     ) -> bool {
-        let focus = matches!(reason, Reason::Focus | Reason::FocusCut(_));
-        if self.refuses(node) || (!focus && self.is_barred(node)) {
+        if self.refuses(node) || (reason != Reason::Focus && self.is_barred(node)) {
             return false;
         }
         let known = self.pieces.get(&spot(node)).map_or(0, |piece| piece.tokens);
@@ -239,11 +242,11 @@ impl<'a> Tray<'a> {
         true
     }
 
-    /// Removes what came last, sparing the focus; returns `None` when nothing may go any more.
+    /// Removes what came last, sparing the focus and what is below it; returns `None` when nothing may go any more.
     pub fn drop_last(&mut self) -> Option<Piece> {
         // Titles go before what stands below them would lose its place, so only leaves of the tray may go.
         let at = self.order.iter().rposition(|spot| {
-            let spared = |piece: &Piece| matches!(piece.reason, Reason::Focus | Reason::FocusCut(_));
+            let spared = |piece: &Piece| matches!(piece.reason, Reason::Focus | Reason::BelowFocus);
             self.pieces.get(spot).is_some_and(|piece| !spared(piece)) && !self.carries(spot)
         });
         let piece = match at {
@@ -302,7 +305,7 @@ impl<'a> Tray<'a> {
 }
 
 /// Tokens of a text that people wrote are not longer than this many bytes on average.
-const BYTES_OF_TOKEN: usize = 6;
+pub(super) const BYTES_OF_TOKEN: usize = 6;
 /// After so many nodes that quote nothing more is taken.
 const MOST_QUOTING: usize = 256;
 /// After so many texts their mean says what others will take.

@@ -26,16 +26,14 @@ pub enum Fault {
         reason: String,
     },
     /// A prompt has not enough room for what must be in it.
-    #[error(
-        "The question is too long: with what must stand beside it, it needs {requested} tokens, and there is room for \
-         {remaining}. Ask with fewer words, start a new chat, or raise CONTEXT_MAX_TOKENS, or what \
-         PP_BUDGET or a preset allows. Nothing was sent."
-    )]
+    #[error("{}", no_room(*.remaining, *.requested, *.at_point))]
     Budget {
         /// The room that is left for the conversation, in tokens.
         remaining: u64,
         /// The tokens that it needs.
         requested: u64,
+        /// The tokens of the heading at point, where there would be room without it.
+        at_point: Option<u64>,
     },
     /// What the model wanted could not be read as an action, and it did not find other words.
     #[error("{text}")]
@@ -45,6 +43,21 @@ pub enum Fault {
         /// Its beginning.
         raw: String,
     },
+}
+
+fn no_room(remaining: u64, requested: u64, at_point: Option<u64>) -> String {
+    match at_point {
+        Some(tokens) => format!(
+            "The heading at point is too large: with all that is below it, it takes {tokens} tokens or more, and it is \
+             told as it stands or not at all. Move point to a heading below it and ask again, or raise \
+             CONTEXT_MAX_TOKENS, or what PP_BUDGET or a preset allows. Nothing was sent."
+        ),
+        None => format!(
+            "The question is too long: with what must stand beside it, it needs {requested} tokens, and there is room \
+             for {remaining}. Ask with fewer words, start a new chat, or raise CONTEXT_MAX_TOKENS, or what PP_BUDGET or \
+             a preset allows. Nothing was sent."
+        ),
+    }
 }
 
 fn lines(attempts: &[ProviderError]) -> String {

@@ -2,7 +2,7 @@
 //! this turn brought, turns that are over, which are named then and can be reopened, what the last step brought, and last
 //! the notes around the one in focus. What gave way of the conversation is said.
 
-use crate::domain::port::{Call, CountTokens, Message, Thinking};
+use crate::domain::port::{AtPoint, Call, CountTokens, Locality, Message, Thinking};
 use crate::domain::signal::Role;
 use crate::domain::tool::Toolbox;
 use crate::domain::turn::prompt::Lean;
@@ -21,6 +21,8 @@ pub(super) struct Over {
     pub(super) remaining: u64,
     /// What is left of the conversation, when all that may give way has done so.
     pub(super) requested: u64,
+    /// What the heading at point takes, where there would be room without it.
+    pub(super) at_point: Option<u64>,
 }
 
 impl Turn {
@@ -43,9 +45,25 @@ impl Turn {
                 Lean::Whole | Lean::Log | Lean::Mandates => None,
                 Lean::Outline | Lean::Half | Lean::Notes => fit(conversation, room(lean), desk.tokens, &desk.toolbox),
             };
-            over?;
+            if over.is_none() {
+                break;
+            }
         }
-        over
+        self.at_point(over, desk)
+    }
+
+    /// Says whether it is the heading at point that does not fit: it is told as it stands, or nothing is asked.
+    fn at_point(&self, over: Option<Over>, desk: &Desk<'_>) -> Option<Over> {
+        let briefings = [Locality::Local, Locality::Remote].map(|locality| prompt::briefing(desk, locality, self.lean));
+        let at_point = briefings.iter().filter_map(|briefing| briefing.at_point).max_by_key(|at_point| at_point.tokens);
+        let Some(AtPoint { tokens, told }) = at_point else { return over };
+        let tokens = tokens as u64;
+        match over {
+            Some(over) if told && over.requested > over.remaining.saturating_add(tokens) => Some(over),
+            Some(over) => Some(Over { at_point: Some(tokens), ..over }),
+            None if told => None,
+            None => Some(Over { remaining: desk.max_tokens as u64, requested: tokens, at_point: Some(tokens) }),
+        }
     }
 }
 
@@ -87,7 +105,7 @@ fn fit(conversation: &mut Conversation, room: usize, tokens: &dyn CountTokens, t
         shorten(message, room.saturating_sub(others), tokens);
         total = others + prompt::tokens_of(message, tokens);
     }
-    (total > room).then_some(Over { remaining: room as u64, requested: total as u64 })
+    (total > room).then_some(Over { remaining: room as u64, requested: total as u64, at_point: None })
 }
 
 /// What gives way in a step.

@@ -6,7 +6,7 @@
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::outside::Piece;
-use crate::domain::port::{Call, CountTokens, Locality, Message, Prompt, ToolSpec};
+use crate::domain::port::{AtPoint, Call, CountTokens, Locality, Message, Prompt, ToolSpec};
 use crate::domain::tool::{Kind, Tool};
 use crate::domain::turn::earlier::Past;
 use crate::domain::turn::{Conversation, Desk};
@@ -33,6 +33,8 @@ pub struct Briefing {
     pub outlined: Vec<NodeId>,
     /// Of these, the titles of those that are private in any way, where a model elsewhere is told of them.
     pub marked: Vec<String>,
+    /// What the heading at point takes of it.
+    pub at_point: Option<AtPoint>,
     /// What of that slice came from outside.
     pub outside: Vec<Piece>,
     /// The last lines of the log.
@@ -127,6 +129,7 @@ pub fn made(
         now,
         asking: 0,
         room: 0,
+        at_point: briefing.at_point,
     }
 }
 

@@ -173,7 +173,7 @@ impl Turn {
             }
             Err(ModelFailure::Exhausted(attempts)) => Err(match over {
                 // Only the provider that reads nothing but the user's words could have answered.
-                Some(Over { remaining, requested }) => Fault::Budget { remaining, requested },
+                Some(Over { remaining, requested, at_point }) => Fault::Budget { remaining, requested, at_point },
                 None => Fault::Model { attempts },
             }),
             Err(ModelFailure::Confirm { provider, url, prompt }) => {

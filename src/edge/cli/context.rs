@@ -98,6 +98,7 @@ impl ContextEngine {
             focus: focus.as_ref(),
             query,
             max_tokens: self.max_tokens,
+            most_at_point: usize::MAX,
             audience: self.audience,
             now: self.now,
             deadline_minutes: self.deadline_minutes,

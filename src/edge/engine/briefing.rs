@@ -35,6 +35,8 @@ pub struct Told {
     pub project: String,
     /// The most tokens of a prompt, as its provider counts them.
     pub most: usize,
+    /// The same as we count them, whoever is asked.
+    pub ours: usize,
     /// The most tokens of memory in it, as we count them.
     pub notes: usize,
     /// The node at point when the turn began.
@@ -43,7 +45,8 @@ pub struct Told {
 
 impl Told {
     fn wanted(&self, now: jiff::civil::DateTime, may_see: Privacy) -> Wanted<'_> {
-        Wanted { query: Some(&self.typed), focus: self.focus.as_ref(), now, may_see, max_tokens: self.notes }
+        let (max_tokens, most_at_point) = (self.notes, self.ours);
+        Wanted { query: Some(&self.typed), focus: self.focus.as_ref(), now, may_see, max_tokens, most_at_point }
     }
 }
 
@@ -258,6 +261,7 @@ impl Engine {
             nodes: of(&[&slice.notes]),
             outlined: of(&[&slice.outline, &slice.further]),
             marked: self.marked(&slice, may_see),
+            at_point: slice.notes.at_point,
             log,
             ..Briefing::default()
         };

@@ -206,7 +206,13 @@ impl Explained {
         let left = gave_way.chain(whole.dropped().chain(told.dropped()).map(|(id, reason)| (id, reason)));
         // Whoever may not see what is private learns of none that it would be near.
         let left = left.filter(|(_, reason)| self.sees_private || **reason != Reason::Private);
-        let left = left.filter(|(id, _)| named.insert((*id).clone())).map(|(id, reason)| Considered {
+        let mut too_large: HashSet<NodeId> = HashSet::new();
+        let mut is_new = |id: &NodeId, reason: &Reason| match reason {
+            // Its title may stand in the outline all the same.
+            Reason::TooLarge(_) => too_large.insert(id.clone()),
+            _ => named.insert(id.clone()),
+        };
+        let left = left.filter(|(id, reason)| is_new(id, reason)).map(|(id, reason)| Considered {
             id: id.clone(),
             rendered: None,
             reason: reason.clone(),

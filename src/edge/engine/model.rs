@@ -7,7 +7,7 @@ use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
 use crate::domain::outside::Outside;
 use crate::domain::port::{
-    Answered, Apart, Locality, LogLevel, Model, ModelFailure, Profile, Prompt, Provider, ProviderError,
+    Answered, Apart, AtPoint, Locality, LogLevel, Model, ModelFailure, Profile, Prompt, Provider, ProviderError,
     ProviderErrorKind, Sink, Streamed,
 };
 use crate::domain::recall::answer::Narrowed;
@@ -184,9 +184,20 @@ impl TurnModel<'_> {
     pub(super) fn permit(&self, known: &Known, provider: &dyn Profile, prompt: &Prompt, counted: usize) -> Permit {
         let most = self.most;
         let too_long = || {
-            let tokens = self.engine.factor(provider).theirs(counted);
+            let factor = self.engine.factor(provider);
+            let tokens = factor.theirs(counted);
             // What fits into the room that was found for it is judged no second time, whatever was learned meanwhile.
-            (counted > prompt.room && tokens > most).then(|| {
+            let long = counted > prompt.room && tokens > most;
+            let beside = |at_point: AtPoint| factor.theirs(counted.saturating_sub(at_point.tokens)) <= most;
+            let at_point = prompt.at_point.filter(|point| !point.told || (long && beside(*point)));
+            if let Some(AtPoint { tokens, .. }) = at_point {
+                let tokens = factor.theirs(tokens);
+                return Some(format!(
+                    "the heading at point takes {tokens} tokens with all below it, and a prompt holds \
+                     {most} in all; move point to a heading below it"
+                ));
+            }
+            long.then(|| {
                 format!("the prompt has {tokens} tokens, and CONTEXT_MAX_TOKENS, PP_BUDGET or a preset allows {most}")
             })
         };

@@ -566,6 +566,7 @@ impl ContactRecord {
             asking: 0,
             // It is sent as it was shown.
             room: usize::MAX,
+            at_point: None,
         };
         Some(Contact { prompt })
     }

@@ -42,6 +42,8 @@ pub struct Wanted<'a> {
     pub may_see: Privacy,
     /// Its most tokens.
     pub max_tokens: usize,
+    /// The most tokens of a whole prompt: what is at point may take them.
+    pub most_at_point: usize,
 }
 
 /// A slice is made so often at most until no title of what quotes stands in it. The words themselves never do.
@@ -63,6 +65,7 @@ struct MadeFrom {
     focus: Option<NodeId>,
     may_see: Privacy,
     max_tokens: usize,
+    most_at_point: usize,
     /// How many vectors of notes there were, and whether there was one of the question.
     meaning: (usize, bool),
 }
@@ -152,6 +155,7 @@ impl Engine {
             focus: wanted.focus.cloned(),
             may_see: wanted.may_see,
             max_tokens: wanted.max_tokens,
+            most_at_point: wanted.most_at_point,
             meaning: self.meaning_now(wanted.query),
         }
     }
@@ -177,6 +181,12 @@ impl Engine {
             let outline = outline(view, &index, &all, tokens);
             let left = wanted.max_tokens.saturating_sub(outline.tokens);
             let notes = assemble(view, &index, &Request { max_tokens: left, ..all.clone() }, tokens);
+            if notes.tokens > left && outline.tokens > 0 {
+                // What is at point takes of the whole, and all else gives way.
+                let notes = assemble(view, &index, &all, tokens);
+                let further = further(view, &index, &Request { max_tokens: 0, ..all }, tokens, &[&notes]);
+                return [gave_way(&outline), notes, further];
+            }
             let rest = Request { max_tokens: left.saturating_sub(notes.tokens), ..all };
             let further = further(view, &index, &rest, tokens, &[&outline, &notes]);
             [outline, notes, further]
@@ -184,20 +194,13 @@ impl Engine {
         Slice { outline, notes, further }
     }
 
-    /// Does the same with notes of at most so many tokens and no further outline: those of the lowest rank give way, and the node in
-    /// focus stays as it is in the whole slice.
+    /// Does the same with notes of at most so many tokens and no further outline: those of the lowest rank give way, and the
+    /// node in focus stays as it is in the whole slice, with all below it.
     pub fn slice_of(&self, wanted: Wanted<'_>, most: usize) -> Slice {
         let whole = self.slice(wanted);
-        let kept = |node: &&Included| matches!(node.reason, Reason::Focus | Reason::FocusCut(_) | Reason::Ancestor);
-        let focus: usize = whole.notes.nodes.iter().filter(kept).map(|node| node.tokens).sum();
-        let max_tokens = match wanted.focus {
-            Some(_) => most.max(focus + FRAME),
-            None => most,
-        };
-        let max_tokens = max_tokens.min(wanted.max_tokens.saturating_sub(whole.outline.tokens));
-        let emptied = |part: &Context| Context { nodes: Vec::new(), text: String::new(), tokens: 0, ..part.clone() };
+        let max_tokens = most.min(wanted.max_tokens.saturating_sub(whole.outline.tokens));
         let further = emptied(&whole.further);
-        if max_tokens < FRAME {
+        if max_tokens < FRAME && whole.notes.at_point.is_none() {
             return Slice { outline: whole.outline.clone(), notes: emptied(&whole.notes), further };
         }
         let [notes] = self.without_quoting(wanted, &|view, request, tokens| {
@@ -216,7 +219,8 @@ impl Engine {
         may_see: Privacy,
         max_tokens: usize,
     ) -> Context {
-        let wanted = Wanted { query, focus, now, may_see, max_tokens };
+        let most_at_point = self.greatest_factor().ours(self.config.context_tokens);
+        let wanted = Wanted { query, focus, now, may_see, max_tokens, most_at_point };
         let [context] =
             self.without_quoting(wanted, &|view, request, tokens| [assemble(view, &self.index(), request, tokens)]);
         context
@@ -275,6 +279,7 @@ impl Engine {
             now: wanted.now,
             deadline_minutes: i64::from(self.config.deadline_minutes),
             project_tag: "project",
+            most_at_point: wanted.most_at_point,
             changed,
             apart: false,
             explained: false,
@@ -285,6 +290,17 @@ impl Engine {
             quoting: None,
         }
     }
+}
+
+/// Returns a part without anything in it.
+fn emptied(part: &Context) -> Context {
+    Context { nodes: Vec::new(), text: String::new(), tokens: 0, privacy: Privacy::Open, ..part.clone() }
+}
+
+/// Returns a part of which all gave way.
+fn gave_way(part: &Context) -> Context {
+    let nodes = part.nodes.iter().map(|node| (node.id.clone(), Reason::OverBudget));
+    Context { dropped: nodes.chain(part.dropped.iter().cloned()).collect(), ..emptied(part) }
 }
 
 /// Says of notes that were left out as they quote private ones that this is why.

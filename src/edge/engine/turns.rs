@@ -280,6 +280,7 @@ impl Engine {
             standing: self.standing_texts(&facts, preset),
             project: scope.project.clone(),
             most,
+            ours: max_tokens,
             notes: notes.unwrap_or_else(|| self.memory_budget(most)),
             focus: at_point.clone(),
         };

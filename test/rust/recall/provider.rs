@@ -43,6 +43,7 @@ fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {
         now: now(),
         asking: 0,
         room: 0,
+        at_point: None,
     }
 }
 
