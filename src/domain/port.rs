@@ -479,6 +479,13 @@ pub trait Model: Send + Sync {
     ) -> Result<Option<Apart<'a>>, ModelFailure> {
         Ok(None)
     }
+
+    /// Returns the request that the provider of this name would be sent for a prompt now, byte for byte: where it goes, its
+    /// headers without keys and, after an empty line, its body. Nobody is sent anything.
+    ///
+    /// # Errors
+    /// In words, when it cannot be made.
+    async fn exactly(&self, provider: &str, prompt: &Prompt) -> Result<String, String>;
 }
 
 /// Several models that answer apart from one another.

@@ -14,7 +14,7 @@ use passepartout::domain::memory::store::Store;
 use passepartout::domain::port::{Journal, Streamed};
 use passepartout::domain::signal::{Origin, Rights, Role, Said, Sensor, Source};
 use passepartout::domain::tool::Toolbox;
-use passepartout::domain::turn::{Ending, Parking};
+use passepartout::domain::turn::{EXACTLY, Ending, Parking};
 use passepartout::edge::editor::{Buffer, Editor, NoEditor, Splice};
 use passepartout::edge::engine::boot::{Boot, Keep, start};
 use passepartout::edge::engine::confined::Confined;
@@ -309,9 +309,18 @@ async fn what_was_shown_for_a_first_contact_is_exactly_what_is_sent() {
         let done = home.approve(&engine, &waiting(&engine)).await.expect("the approval counts");
         assert_eq!((done.report.ending, done.report.text.as_str()), (Ending::Answered, "Hello."), "{:?}", done.report);
         assert_eq!(server.requests().len(), 1);
+        let (read, exactly) = shown.split_once(EXACTLY).expect("as people read it, and as it is");
+        let (head, body) = exactly.split_once("\n\n").expect("headers and a body");
+        assert_eq!(body, server.requests()[0].body, "byte for byte");
+        assert!(head.starts_with(&format!("POST {}/v1/chat/completions\n", server.url())), "{head}");
+        for line in head.lines().skip(1) {
+            let (name, value) = line.split_once(": ").expect("a header");
+            assert_eq!(server.requests()[0].header(name), Some(value), "{line}");
+        }
+        assert!(read.contains("what about the tiles?"), "{read}");
         let (system, user) = (sent(&server, "system"), sent(&server, "user"));
         let expected = format!("SYSTEM\n{}\n\nUSER\n{}\n\nTOOLS\n", system[0], user[0]);
-        let tools = shown.strip_prefix(&expected).unwrap_or_else(|| panic!("{shown}\nis not\n{expected}"));
+        let tools = read.trim_end().strip_prefix(&expected).unwrap_or_else(|| panic!("{shown}\nis not\n{expected}"));
         let request = server.requests()[0].json();
         let told = request["tools"].as_array().expect("tools").clone();
         assert!(!told.is_empty());
@@ -324,6 +333,26 @@ async fn what_was_shown_for_a_first_contact_is_exactly_what_is_sent() {
         assert_eq!(tools.lines().count(), 2 * told.len(), "a line for each tool and one for its arguments");
         engine.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_contact_is_shown_anew_when_another_model_was_chosen_meanwhile() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([says(&["Hello."])]);
+    let engine = home.served(&server, &["fake"], false).await;
+    let _ = home.ask(&engine, "what about the tiles?").await;
+    let old = waiting(&engine);
+    let choice = passepartout::edge::engine::cascade::Choice::parse("fake/larger").expect("an order");
+    engine.set_cascade(&origin(), choice).await.expect("it is set");
+    let done = home.approve(&engine, &old).await.expect("the approval is taken");
+    assert_eq!((done.report.ending, server.connections()), (Ending::Parked, 0), "{:?}", done.report);
+    let anew = waiting(&engine).action.text("sent").expect("what would be sent").to_string();
+    let (_, exactly) = anew.split_once(EXACTLY).expect("as it is");
+    assert!(exactly.contains("\"larger\"") && !old.action.text("sent").unwrap_or_default().contains("\"larger\""));
+    let done = home.approve(&engine, &waiting(&engine)).await.expect("the approval counts");
+    assert_eq!(done.report.text, "Hello.", "{:?}", done.report);
+    let body = server.requests()[0].body.clone();
+    assert_eq!(exactly.split_once("\n\n").map(|(_, body)| body.to_string()), Some(body));
 }
 
 #[tokio::test(flavor = "multi_thread")]

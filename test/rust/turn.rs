@@ -14,7 +14,7 @@ use passepartout::domain::port::{Call, Locality, Message};
 use passepartout::domain::signal::{Body, Depth, Role};
 use passepartout::domain::turn::error::{Fault, Resolution};
 use passepartout::domain::turn::prompt::{Briefing, Lean, Standing};
-use passepartout::domain::turn::{Conversation, Ending, Start, TRYING, prompt, refused};
+use passepartout::domain::turn::{Conversation, EXACTLY, Ending, Start, TRYING, prompt, refused};
 use serde_json::json;
 
 fn search() -> Call {
@@ -810,7 +810,9 @@ async fn the_first_contact_parks_exactly_what_would_be_sent_and_goes_on_when_it_
     assert_eq!((parked.ending, parked.plans.len()), (Ending::Parked, 1));
     let plan = world.plan(0);
     assert_eq!(plan.action.tool(), "contact-provider");
-    assert_eq!(plan.action.text("sent"), Some(prompt::shown(&world.prompts()[0]).as_str()));
+    let (read, exactly) = plan.action.text("sent").and_then(|sent| sent.split_once(EXACTLY)).expect("both");
+    assert_eq!(read.trim_end(), prompt::shown(&world.prompts()[0]).trim_end());
+    assert_eq!(exactly, "to far: 1 messages");
     assert_eq!(plan.action.text("url"), Some("https://far.example/v1/"));
     let (report, _) = world.approve(parked.conversation).await;
     assert_eq!((report.ending, report.text.as_str()), (Ending::Answered, "Hello."));

@@ -167,7 +167,8 @@ impl Turn {
         let mut args = Map::new();
         args.insert("provider".into(), Value::String(provider.clone()));
         args.insert("url".into(), Value::String(url));
-        args.insert("sent".into(), Value::String(prompt::shown(&prompt)));
+        let sent = to_be_sent(&provider, &prompt, desk).await.map_err(Fault::Pipeline)?;
+        args.insert("sent".into(), Value::String(sent));
         let why = format!("You asked something, and {provider} has never been sent anything from here before.");
         let action = Action::new(&desk.toolbox, CONTACT, args, Some(&why), Labels::USER)
             .map_err(|malformed| Fault::Pipeline(malformed.0))?;
@@ -258,4 +259,17 @@ impl Turn {
         self.deed(tool, summary, Some(trace), "waits for approval".to_string(), Some(plan.id));
         Ok(())
     }
+}
+
+/// Stands in what is shown of a first contact between the prompt as people read it and the request itself.
+pub const EXACTLY: &str = "THE REQUEST ITSELF, BYTE FOR BYTE\n";
+
+/// Returns what a human is shown before the first contact with a provider: the prompt as people read it, and the request.
+///
+/// # Errors
+/// In words, when the request cannot be made.
+pub(super) async fn to_be_sent(provider: &str, prompt: &Prompt, desk: &Desk<'_>) -> Result<String, String> {
+    let exactly = desk.model.exactly(provider, prompt).await;
+    let exactly = exactly.map_err(|why| format!("what would be sent cannot be shown, so nothing was sent: {why}"))?;
+    Ok(format!("{}\n{EXACTLY}{exactly}", prompt::shown(prompt)))
 }

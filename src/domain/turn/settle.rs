@@ -7,11 +7,11 @@ use crate::domain::gate::show::rendered;
 use crate::domain::port::{Call, LogLevel};
 use crate::domain::signal::Signal;
 use crate::domain::tool::{CONFIRM, CONTACT_EMBEDDER, RESTORE};
-use crate::domain::turn::act::CONTACT;
+use crate::domain::turn::act::{CONTACT, to_be_sent};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::reason::{Judged, Refusal};
 use crate::domain::turn::report::Ending;
-use crate::domain::turn::{Decision, Desk, Flow, Turn, prompt, proposal};
+use crate::domain::turn::{Decision, Desk, Flow, Turn, proposal};
 use serde_json::Map;
 use std::collections::VecDeque;
 
@@ -130,7 +130,7 @@ impl Turn {
     ) -> Result<Settled, Fault> {
         let facts = desk.surveyor.survey(&plan.action, &self.scope(desk)).await;
         let mut differing = String::new();
-        let outcome = if self.is_other_contact(plan) {
+        let outcome = if self.is_other_contact(plan, desk).await {
             self.stale(plan, "what would be sent is not what was shown, so nothing was sent. It is shown anew.")
         } else if facts.hash() != plan.facts {
             let effect = desk.toolbox.get(plan.action.tool()).map(|tool| tool.effect);
@@ -172,10 +172,18 @@ impl Turn {
         Ok(Settled { words, well })
     }
 
-    /// Returns whether a plan is about a first contact, and what would be sent is not what it showed.
-    fn is_other_contact(&self, plan: &FlightPlan) -> bool {
-        let kept = self.report.conversation.contact.as_ref().map(|contact| prompt::shown(&contact.prompt));
-        plan.action.tool() == CONTACT && (kept.is_none() || kept.as_deref() != plan.action.text("sent"))
+    /// Returns whether a plan is about a first contact, and what would be sent is not what it showed: to the byte, so that a
+    /// model that was chosen meanwhile counts too.
+    async fn is_other_contact(&self, plan: &FlightPlan, desk: &Desk<'_>) -> bool {
+        if plan.action.tool() != CONTACT {
+            return false;
+        }
+        let Some(contact) = &self.report.conversation.contact else { return true };
+        let provider = plan.action.text("provider").unwrap_or_default();
+        match to_be_sent(provider, &contact.prompt, desk).await {
+            Ok(sent) => plan.action.text("sent") != Some(sent.as_str()),
+            Err(_) => true,
+        }
     }
 
     pub(super) fn stale(&mut self, plan: &FlightPlan, why: &str) -> Outcome {

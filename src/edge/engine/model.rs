@@ -28,6 +28,7 @@ use crate::edge::provider::recall::{RecallProvider, Source};
 use crate::edge::provider::replay::Replay;
 use crate::edge::provider::retry::Retries;
 use crate::edge::provider::served::Served;
+use crate::edge::provider::shown::shown;
 use crate::edge::secret::keys_of;
 use crate::edge::thread::in_place;
 use async_trait::async_trait;
@@ -108,6 +109,16 @@ impl Model for TurnModel<'_> {
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
     ) -> Result<Option<Apart<'a>>, ModelFailure> {
         self.forked(prompt).await
+    }
+
+    async fn exactly(&self, provider: &str, prompt: &Prompt) -> Result<String, String> {
+        // The model may have been chosen for this request alone.
+        let (_, cascade) = self.route(true).await;
+        let found = cascade.providers().find(|known| known.name() == provider);
+        let config = found.and_then(|found| self.engine.config_of(found));
+        let config = config.ok_or_else(|| format!("{provider} cannot be asked now"))?;
+        let shown = shown(&config, prompt, self.engine.vault.clone()).await?;
+        Ok(format!("POST {}\n{}\n\n{}", shown.url, shown.headers.join("\n"), shown.body))
     }
 }
 

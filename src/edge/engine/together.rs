@@ -307,6 +307,10 @@ impl Model for Alone<'_, '_> {
             false => self.turn.ask_one(&self.cascade, known, prompt, sink).await,
         }
     }
+
+    async fn exactly(&self, provider: &str, prompt: &Prompt) -> Result<String, String> {
+        self.turn.exactly(provider, prompt).await
+    }
 }
 
 fn vote(came: &Came) -> Vote {

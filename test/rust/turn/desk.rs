@@ -292,6 +292,10 @@ pub fn scope() -> Scope {
 
 #[async_trait]
 impl Model for World {
+    async fn exactly(&self, provider: &str, prompt: &Prompt) -> Result<String, String> {
+        Ok(format!("to {provider}: {} messages", prompt.messages.len()))
+    }
+
     async fn complete(
         &self,
         prompt: &(dyn Fn(Locality) -> Prompt + Send + Sync),
