@@ -64,7 +64,31 @@ It is a plist, as `passepartout-chat-question' returns it.")
 
 (define-derived-mode passepartout-context-mode passepartout-view-mode
   "Context"
-  "Major mode of the buffer of what a model is told.")
+  "Major mode of the buffer of what a model is told.
+Each line is a heading: in full, by its title, or out, which means left
+out; then what it takes, in tokens; its title; and why.  A number
+says how much speaks for it, 1.00 being what speaks for the best.
+
+focus, below the focus: the heading at point, and what is below it.
+ancestor: it stands above one that is in.
+file, outline: a file, and what stands directly below one.
+words: it holds words of the question.
+similar words: it holds words that are written nearly like those.
+kindred words: it holds words that stand beside the question's in the
+  best headings, or that mark the one at point.
+cosine: it means nearly what the question or the heading at point does.
+beside: it stands beside such a heading, or one links to it.
+deadline, scheduled: it is due, or was.
+changed lately: in this session, or today.
+active project: it is tagged as a project and not done.
+pinned, left out by you: what `+' and `-' do, for this session or kept.
+over budget: there was no room for it.
+private, quotes a private note: its reader may not see it.
+too far from the question and point: too little speaks for it.
+outside of what the focus is narrowed to: see `passepartout-focus'.
+focus, too large: with what is below it, it takes more than a prompt holds.
+
+\\{passepartout-context-mode-map}")
 
 (defun passepartout-context--insert-row (node)
   "Insert NODE, a plist of one heading that was considered, as a line."
@@ -87,27 +111,58 @@ It is a plist, as `passepartout-chat-question' returns it.")
             "\n")
     (put-text-property begin (point) 'passepartout-context-node node)))
 
-(defun passepartout-context--insert-rows (title nodes)
-  "Insert NODES below TITLE, if there are any, with what they take in all."
+(defun passepartout-context--insert-rows (title nodes &optional parts)
+  "Insert NODES below TITLE, if there are any, with what they take in all.
+PARTS is what the parts of the request take that they stand in, if they
+stand in any; the rest of that are the lines around them."
   (when nodes
-    (insert (propertize
-             (format "\n%s (%d, %d tokens)\n" title (length nodes)
-                     (apply #'+ (mapcar (lambda (node)
-                                          (plist-get node :tokens))
-                                        nodes)))
-             'face 'passepartout-title))
+    (let* ((own (apply #'+ (mapcar (lambda (node) (plist-get node :tokens))
+                                   nodes)))
+           (around (max 0 (- (or parts own) own))))
+      (insert (propertize
+               (format "\n%s (%d %s%s)\n" title (length nodes)
+                       (if (= (length nodes) 1) "heading" "headings")
+                       (if parts
+                           (format ": %d tokens, and %d for the lines \
+around them, %d in all" own around (+ own around))
+                         ""))
+               'face 'passepartout-title)))
     (mapc #'passepartout-context--insert-row nodes)))
 
-(defun passepartout-context--insert-sections (sections)
-  "Insert SECTIONS, a list of names and tokens, and their sum."
-  (insert (propertize "\nParts, in tokens\n" 'face 'passepartout-title))
-  (dolist (section (append sections
-                           (list (list "in all"
-                                       (apply #'+ (mapcar #'cadr
-                                                          sections))))))
-    (insert (format "  %-22s %6d\n"
-                    (passepartout-view-line (car section) 22)
-                    (cadr section)))))
+(defun passepartout-context--sum (sections &optional names)
+  "Return the tokens of SECTIONS in all, or of those that NAMES names."
+  (apply #'+ (mapcar (lambda (section)
+                       (if (or (null names) (member (car section) names))
+                           (cadr section)
+                         0))
+                     sections)))
+
+(defun passepartout-context--insert-sections (payload)
+  "Insert the parts of the request of PAYLOAD, and their sum."
+  (let* ((sections (plist-get payload :sections))
+         (sum (passepartout-context--sum sections))
+         (factor (plist-get payload :factor)))
+    (insert (propertize "\nParts of the request, in tokens\n"
+                        'face 'passepartout-title))
+    (dolist (section (append sections (list (list "in all" sum))))
+      (insert (format "  %-24s %6d\n"
+                      (passepartout-view-line (car section) 24)
+                      (cadr section))))
+    (when (and factor (not (eq (plist-get payload :place) :builtin)))
+      (insert (format "  %s counts them as %d (times %s), of at most %d.\n"
+                      (passepartout-view-line (plist-get payload :provider) 60)
+                      (ceiling (* sum (string-to-number factor)))
+                      factor (plist-get payload :most))))))
+
+(defun passepartout-context--room (payload)
+  "Return what notes may take, as PAYLOAD says, as a line."
+  (let ((budget (plist-get payload :budget))
+        (share (plist-get payload :share)))
+    (format "Notes and outlines may take %d tokens, without the line above \
+each%s.\n" budget
+            (if (or (null share) (= share budget))
+                ""
+              (format ", which a model may count as %d" share)))))
 
 (defun passepartout-context--asked (payload)
   "Return who would be asked first, as PAYLOAD says, as a line or two."
@@ -129,6 +184,7 @@ It is a plist, as `passepartout-chat-question' returns it.")
          (out-p (lambda (node) (eq (plist-get node :rendered) :out)))
          (in (seq-remove out-p nodes))
          (outline-p (lambda (node) (plist-get node :outline)))
+         (sections (plist-get payload :sections))
          (query (passepartout-view-line (plist-get payload :query) 100)))
     (passepartout-view-draw
       (insert (propertize
@@ -139,19 +195,21 @@ It is a plist, as `passepartout-chat-question' returns it.")
               (propertize
                (concat "RET visits, + pins, - drops, = takes that back (with "
                        "C-u it is kept on the heading);\ne shows it for the "
-                       "other reader, g asks again, q leaves.\n\n")
+                       "other reader, g asks again, ? says what the words "
+                       "mean, q leaves.\n\n")
                'face 'passepartout-quiet)
               (if (string-empty-p query)
                   "No question has been asked yet.\n"
                 (format "Question: %s\n" query))
               (passepartout-context--asked payload)
-              (format "Notes may take %d tokens.\n"
-                      (plist-get payload :budget)))
-      (passepartout-context--insert-sections (plist-get payload :sections))
+              (passepartout-context--room payload))
+      (passepartout-context--insert-sections payload)
       (passepartout-context--insert-rows
-       "Notes" (seq-remove outline-p in))
+       "Notes" (seq-remove outline-p in)
+       (passepartout-context--sum sections '("notes")))
       (passepartout-context--insert-rows
-       "Outline" (seq-filter outline-p in))
+       "Outline" (seq-filter outline-p in)
+       (passepartout-context--sum sections '("outline" "further outline")))
       (passepartout-context--insert-rows
        "Left out" (seq-filter out-p nodes))
       (when (> (plist-get payload :more) 0)

@@ -492,3 +492,44 @@ async fn what_is_explained_is_what_is_sent() {
     let text = engine.explained_for(&origin(), About { query: Some("/status"), ..About::default() }).await;
     assert!(text.nodes.is_empty() && text.asked.is_err_and(|why| why.contains("it is a command")));
 }
+
+/// Whoever reads a reason finds what it means in the buffer's help and in the manual.
+#[test]
+fn every_reason_has_a_legend() {
+    let own = include_str!("../../lisp/passepartout-context.el");
+    let manual = include_str!("../../docs/manual.org");
+    let begin = own.find("\"Major mode of the buffer of what a model is told.").expect("the mode says what it is");
+    let help = own[begin..].split_once("\\\\{passepartout-context-mode-map}").expect("its keys end it").0;
+    let help = help.replace('\n', " ");
+    for reason in [
+        Reason::Focus,
+        Reason::BelowFocus,
+        Reason::Ancestor,
+        Reason::Root,
+        Reason::Outline,
+        Reason::Words(0.5),
+        Reason::Alike(0.5),
+        Reason::Kindred(0.5),
+        Reason::Near(0.5),
+        Reason::Beside(0.5),
+        Reason::Deadline(5),
+        Reason::Scheduled(5),
+        Reason::Changed,
+        Reason::Project,
+        Reason::Pinned,
+        Reason::Unpinned,
+        Reason::OverBudget,
+        Reason::Private,
+        Reason::Quotes,
+        Reason::Far,
+        Reason::OutOfSight,
+        Reason::TooLarge(5),
+    ] {
+        let said = reason.to_string();
+        let word = said.split([':']).next().unwrap_or_default();
+        let word = word.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' ');
+        let word = word.split(" in 5").next().unwrap_or_default();
+        assert!(help.contains(word), "{word} in the help");
+        assert!(manual.contains(&format!("={word}=")), "{word} in the manual");
+    }
+}

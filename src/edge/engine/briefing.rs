@@ -100,9 +100,9 @@ impl<'a> Briefings<'a> {
         in_place(|| (self.engine.told_slice(wanted, lean), self.engine.assembled(wanted, true)))
     }
 
-    /// Returns the most tokens of memory, as we count them, and of a prompt, as its provider does.
-    pub fn room(&self) -> (usize, usize) {
-        (self.told.notes, self.told.most)
+    /// Returns the most tokens of memory, as we count them and as a provider may, and of a prompt, as its provider does.
+    pub fn room(&self) -> (usize, usize, usize) {
+        (self.told.notes, self.engine.memory_share(self.told.most), self.told.most)
     }
 
     /// Counts what was left out for a reader elsewhere, once in a turn, as one would be sent the rest.
@@ -157,10 +157,14 @@ impl Engine {
         self.config.context_tokens.min(budget)
     }
 
-    /// Tokens of memory in a prompt of at most so many, as we count them: never more than half of the whole.
+    /// Tokens of memory in a prompt of at most so many, as its provider counts them: never more than half of the whole.
+    pub(super) fn memory_share(&self, prompt: usize) -> usize {
+        self.focus_budget().unwrap_or(self.config.memory_tokens).min(prompt / 2)
+    }
+
+    /// Returns the same as we count them, so that it holds whoever is asked.
     pub(super) fn memory_budget(&self, prompt: usize) -> usize {
-        let most = self.focus_budget().unwrap_or(self.config.memory_tokens).min(prompt / 2);
-        self.greatest_factor(&self.cascade.read()).ours(most)
+        self.greatest_factor(&self.cascade.read()).ours(self.memory_share(prompt))
     }
 
     /// Returns who the model is told that it is.

@@ -85,6 +85,8 @@ pub struct Explained {
     pub sections: Vec<(&'static str, usize)>,
     /// Tokens of notes that there may be, as we count them.
     pub budget: usize,
+    /// The same as a provider may count them: what the settings say.
+    pub share: usize,
     /// Tokens of the whole prompt that there may be, as its provider counts them.
     pub most: usize,
 }
@@ -184,7 +186,7 @@ impl Explained {
         }
         self.may_see = ahead.may_see(self.locality);
         self.sections = ahead.sections(&ahead.asked(self.locality));
-        (self.budget, self.most) = briefings.room();
+        (self.budget, self.share, self.most) = briefings.room();
         let lean = ahead.lean();
         let (told, whole) = briefings.slices(self.may_see, lean);
         let parts = told.parts().into_iter().zip([true, false, true]);
@@ -253,6 +255,7 @@ impl Engine {
             sees_private: origin.rights.see_private,
             sections: Vec::new(),
             budget: 0,
+            share: 0,
             most: 0,
         };
         let mut look = |found: Result<Foreseen, String>, ahead: &Ahead<'_>, briefings: &Briefings<'_>| {

@@ -140,6 +140,7 @@ fn listed(engine: &Engine, origin: &Origin, explained: &Explained) -> Plist {
         .maybe("focus", explained.focus.as_ref().map(|id| id.as_str()))
         .keyword("for", if explained.locality == Locality::Remote { "elsewhere" } else { "here" })
         .int("budget", explained.budget as i64)
+        .int("share", explained.share as i64)
         .int("most", explained.most as i64);
     let plist = match &explained.asked {
         Ok(asked) => plist
