@@ -45,7 +45,8 @@
     (:buffer-edit . passepartout-act--edit)
     (:editor-verb . passepartout-verbs-answer)
     (:own-tool . passepartout-tools-answer)
-    (:select-model . passepartout-provider-answer))
+    (:select-model . passepartout-provider-answer)
+    (:chat-turns . passepartout-chat-older-answer))
   "What the core may ask, and the function that answers.")
 
 (defun passepartout-act--handle (payload _meta)

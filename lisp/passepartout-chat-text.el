@@ -181,7 +181,13 @@ refused."
       (max start (point)))))
 
 (defun passepartout-chat--history ()
-  "Return what was said before the turn that point is at, the oldest first.
+  "Return what was said before the turn that point is at, the oldest first."
+  (car (passepartout-chat--said-before)))
+
+(defun passepartout-chat--said-before ()
+  "Return what was said before the turn that point is at, and from where on.
+It is a cons of what was said, the oldest first, and of the beginning of
+the oldest turn in it, or of point when nothing is.
 They are plists of :role, :text and :private, and no more turns than
 fit; one that is longer than that alone says that its end is left out.
 What the chat marks as private is said to be so.
@@ -197,6 +203,9 @@ from is said to be aside: models are told its first line alone."
         (cut nil)
         (whole (passepartout-chat--whole-private-p))
         (known nil)
+        ;; Where the turn of each in HISTORY begins.
+        (places nil)
+        (from (point))
         (end (point)))
     (save-excursion
       (while (and (or (> left 0) open) (re-search-backward "^\\*\\*? " nil t))
@@ -231,6 +240,7 @@ from is said to be aside: models are told its first line alone."
                                    `(:private ,(passepartout-chat--tier-said
                                                 tier)))))
                         history)
+                  (push turn places)
                   (when (and (not aside) (> (string-bytes whole-text) room))
                     (setq cut (car history)))
                   (setq open t)))
@@ -238,15 +248,19 @@ from is said to be aside: models are told its first line alone."
                 (setq open nil)
                 (when (string-match-p "\\`[ \t\n]*/" whole-text)
                   (when (eq (plist-get (car history) :role) :user)
+                    (pop places)
                     (pop history))
                   (while (eq (plist-get (car history) :role) :assistant)
+                    (pop places)
                     (pop history))
                   (setq cut nil))))
             (setq end (point)))
           (unless role
             (when (eq (char-after (1+ (point))) ?\s)
               (setq end (point)))))))
-    (if cut (passepartout-chat--in-whole-turns history cut) history)))
+    (let ((said (if cut (passepartout-chat--in-whole-turns history cut)
+                  history)))
+      (cons said (or (nth (- (length places) (length said)) places) from)))))
 
 (defconst passepartout-chat--rest-left-out
   "\n[The rest of this is left out: it is longer than what is sent.]"

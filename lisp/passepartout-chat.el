@@ -37,6 +37,7 @@
 (require 'passepartout-view)
 (require 'passepartout-chat-text)
 (require 'passepartout-chat-guard)
+(require 'passepartout-chat-older)
 (require 'passepartout-chat-answer)
 (require 'passepartout-chat-plans)
 (require 'passepartout-plan)
@@ -81,14 +82,16 @@ Its :session is that of the chat; outside of a chat return nil."
         (with-current-buffer (passepartout-chat--base)
           (org-with-wide-buffer
            (goto-char start)
-           (list :text (passepartout-chat--message)
-                 :history (passepartout-chat--history)
-                 :private (passepartout-chat--tier-said
-                           (passepartout-chat--private-p))
-                 :file (and buffer-file-name
-                            (expand-file-name buffer-file-name))
-                 :project (passepartout-chat--project)
-                 :session (passepartout-chat--session))))))))
+           (let ((said (passepartout-chat--said-before)))
+             `(:text ,(passepartout-chat--message)
+               :history ,(car said)
+               ,@(passepartout-chat--older (cdr said))
+               :private ,(passepartout-chat--tier-said
+                          (passepartout-chat--private-p))
+               :file ,(and buffer-file-name
+                           (expand-file-name buffer-file-name))
+               :project ,(passepartout-chat--project)
+               :session ,(passepartout-chat--session)))))))))
 
 (defun passepartout-chat--check ()
   "Leave with an error unless this buffer is a chat."
@@ -107,7 +110,7 @@ models.  Whichever buffer shows it, the answer is one of the chat itself."
     (org-with-wide-buffer
      (goto-char start)
      (let ((text (passepartout-chat--message))
-           (history (passepartout-chat--history))
+           (said (passepartout-chat--said-before))
            (private (passepartout-chat--private-p))
            (session (passepartout-chat--session)))
        (cond
@@ -127,7 +130,8 @@ Put the text into a file and name the file"
        (passepartout-send-event
         :user-input
         `(:text ,(concat several text)
-          :history ,history
+          :history ,(car said)
+          ,@(passepartout-chat--older (cdr said))
           :private ,(passepartout-chat--tier-said private)
           :file ,(and buffer-file-name (expand-file-name buffer-file-name))
           :project ,(passepartout-chat--project))

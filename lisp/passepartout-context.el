@@ -244,7 +244,7 @@ each%s.\n" budget
           (seq-mapcat (lambda (key)
                         (and (plist-member chat key)
                              (list key (plist-get chat key))))
-                      '(:history :private :file :project))))))
+                      '(:history :older :more :private :file :project))))))
 
 ;;;###autoload
 (defun passepartout-context (&optional query chat)

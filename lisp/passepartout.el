@@ -473,6 +473,7 @@ A key that was meant for something else then approves nothing."
   "Minor mode of an Org buffer that is a chat." t)
 (autoload 'passepartout-chat-adopt "passepartout-chat")
 (autoload 'passepartout-chat-question "passepartout-chat")
+(autoload 'passepartout-chat-older-answer "passepartout-chat-older")
 (autoload 'passepartout-chat-guard-install "passepartout-chat-guard")
 (autoload 'passepartout-flight-plans "passepartout-plan"
   "Show the plans that wait for you." t)

@@ -1,8 +1,11 @@
 //! What the core asks of the user's editor: the text of an open buffer, and an edit of it.
 
 use crate::domain::editor::{Question, Row};
+use crate::domain::id::SessionId;
 use crate::domain::port::Locality;
+use crate::domain::signal::Said;
 use crate::domain::tool::Limits;
+use crate::domain::turn::earlier::Older;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -46,6 +49,15 @@ pub trait Editor: Send + Sync {
     }
     /// Has the user's own function choose whom of these to ask.
     async fn select(&self, _offer: &Offer) -> Result<Selection, String> {
+        Err("there is no Emacs to ask".to_string())
+    }
+    /// Returns what was said in a turn of a chat that lies further back than what was sent of it, by the name that the chat
+    /// gave it; nothing when there is none.
+    async fn earlier_turn(&self, _session: &SessionId, _name: &str) -> Result<Vec<Said>, String> {
+        Err("there is no Emacs to ask".to_string())
+    }
+    /// Returns the turns of a chat before the one of this name, as many as are named at once.
+    async fn turns_before(&self, _session: &SessionId, _name: &str) -> Result<Older, String> {
         Err("there is no Emacs to ask".to_string())
     }
     /// Calls a tool that the user's Emacs declared, and waits for what it answers as long as the call says.

@@ -198,6 +198,83 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
                        (list "t3" (make-string 4000 ?語)
                              "t4" (make-string 4000 ?語))))))))
 
+(defun passepartout-chat-tests--insert-turns (count)
+  "Insert COUNT turns that are over before the one at the end of the chat."
+  (goto-char (point-max))
+  (re-search-backward "^\\* ")
+  (dotimes (n count)
+    (insert (format "* Question %d about the boat?
+:PROPERTIES:
+:PP_ROLE: user
+:END:
+** Answer
+:PROPERTIES:
+:PP_ROLE: assistant
+:END:
+In turn %d it was said: %s
+
+" (1+ n) (1+ n) (make-string 100 ?x)))))
+
+(ert-deftest passepartout-chat-names-what-lies-further-back ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open))
+          (answers nil))
+      (passepartout-chat-tests--ask "t0")
+      (passepartout-chat-tests--answer session "t0" '("Zero."))
+      (passepartout-chat-next)
+      (passepartout-chat-tests--insert-turns 500)
+      (goto-char (point-max))
+      (let* ((asked (passepartout-chat-tests--ask "which wood?"))
+             (older (plist-get asked :older))
+             (oldest (plist-get (car (plist-get asked :history)) :text))
+             (title (lambda (turn) (plist-get turn :title)))
+             (answer (lambda (&rest payload)
+                       (cl-letf (((symbol-function 'passepartout-reply)
+                                  (lambda (_ reply) (push reply answers))))
+                         (passepartout-chat-older-answer
+                          1 `(:session ,session ,@payload))
+                         (car answers)))))
+        ;; It is no more than that, however long the chat is, and it ends
+        ;; where what is sent begins.
+        (should (= (length older) passepartout-chat--older-turns))
+        (should (plist-get asked :more))
+        (should (string-match "\\`Question \\([0-9]+\\) about" oldest))
+        (should (equal (funcall title (car (last older)))
+                       (format "Question %d about the boat?"
+                               (1- (string-to-number
+                                    (match-string 1 oldest))))))
+        ;; Down to the first turn of all, which is then read as it was said.
+        (let ((all (list older)) (more t) (steps 0))
+          (while (and more (< steps 10))
+            (let ((before (funcall answer :before
+                                   (plist-get (caar all) :name))))
+              (should (plist-get before :ok))
+              (push (plist-get before :older) all)
+              (setq more (plist-get before :more) steps (1+ steps))))
+          (let* ((turns (apply #'append all))
+                 (first (seq-find (lambda (turn)
+                                    (equal (funcall title turn)
+                                           "Question 1 about the boat?"))
+                                  turns)))
+            (should (= (length turns)
+                       (length (delete-dups
+                                (mapcar (lambda (turn) (plist-get turn :name))
+                                        turns)))))
+            (should (equal (plist-get (funcall answer :turn
+                                               (plist-get first :name))
+                                      :history)
+                           `((:role :user :text "Question 1 about the boat?")
+                             (:role :assistant
+                              :text ,(format "In turn 1 it was said: %s"
+                                             (make-string 100 ?x))))))
+            ;; What was edited has another name.
+            (goto-char (point-min))
+            (search-forward "Question 1 about")
+            (insert " all of")
+            (should-not (plist-get (funcall answer :turn
+                                            (plist-get first :name))
+                                   :ok))))))))
+
 (ert-deftest passepartout-chat-history-says-what-is-missing-of-a-long-turn ()
   (passepartout-fake-with
     (let ((session (passepartout-chat-tests--open)))

@@ -36,6 +36,7 @@ mod layering;
 mod let_go;
 mod memory;
 mod money;
+mod older;
 mod one_door;
 mod org;
 mod org_settings;

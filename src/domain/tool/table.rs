@@ -68,6 +68,7 @@ pub(super) const TOOLS: &[Tool] = &[
         params: &[
             need("turn", "its name, as the list of earlier turns gives it"),
             may("from", Kind::Number { least: 0, most: 100_000_000 }, "the character from which to go on; 0 without"),
+            may("before", Kind::Flag, "whether to list the turns before it by name and title, instead of reading it"),
         ],
         effect: Effect::ReadMemory,
         stands: Stands::Never,

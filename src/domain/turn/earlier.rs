@@ -37,6 +37,15 @@ pub struct Earlier {
     pub aside: bool,
 }
 
+/// What lies further back in a chat than what is sent of it, by name and title.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Older {
+    /// Turns, the oldest first: their names and titles, as the chat gives them.
+    pub turns: Vec<(String, String)>,
+    /// Whether there are turns before these.
+    pub more: bool,
+}
+
 /// A conversation as it stands in a prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Collapsed {
@@ -55,10 +64,18 @@ pub struct Past {
     pub named: Vec<Earlier>,
     /// What stands behind that whole, oldest first: how many messages each turn has.
     pub whole: Vec<usize>,
+    /// Whether the chat has turns before all of these, which are not named.
+    pub more: bool,
 }
 
 impl Earlier {
-    fn of(said: &[Said]) -> Earlier {
+    /// Names a turn whose text is not at hand.
+    fn named(name: String, title: &str, privacy: Privacy) -> Earlier {
+        Earlier { name, title: cut_title(title), text: String::new(), privacy, aside: false }
+    }
+
+    /// Makes it of what was said in it.
+    pub fn of(said: &[Said]) -> Earlier {
         let privacy = said.iter().map(|one| one.privacy).max().unwrap_or(Privacy::Open);
         let texts = said.iter().map(|one| (one.role, one.text.as_str()));
         Earlier { aside: said.iter().all(|one| one.aside), ..Earlier::of_texts(texts, privacy) }
@@ -83,16 +100,11 @@ impl Earlier {
             first.get_or_insert(said);
         }
         let name = hasher.finish().iter().take(NAME_BYTES).map(|byte| format!("{byte:02x}")).collect();
-        let line = first.and_then(|said| said.trim().lines().next()).unwrap_or("").trim();
-        let mut title: String = line.chars().take(TITLE).collect();
-        if line.chars().nth(TITLE).is_some() {
-            title.push('…');
-        }
-        Earlier { name, title, text, privacy, aside: false }
+        Earlier { name, title: cut_title(first.unwrap_or("")), text, privacy, aside: false }
     }
 
     /// Returns its line in the list.
-    fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let what = if self.aside { " (another answer, which was not followed)" } else { "" };
         format!("- {} “{}”{what}", self.name, self.title)
     }
@@ -108,6 +120,30 @@ impl Earlier {
     }
 }
 
+/// Returns the first line of what was said, as much of it as is shown.
+fn cut_title(said: &str) -> String {
+    let line = said.trim().lines().next().unwrap_or("").trim();
+    let mut title: String = line.chars().take(TITLE).collect();
+    if line.chars().nth(TITLE).is_some() {
+        title.push('…');
+    }
+    title
+}
+
+/// A name that a chat gives a turn has no more characters.
+const LONGEST_NAME: usize = 40;
+
+impl Older {
+    /// Returns them as they are told, at least so private; what is no name is not there.
+    pub fn named(self, privacy: Privacy) -> Vec<Earlier> {
+        let is_name = |name: &str| {
+            (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        let turns = self.turns.into_iter().filter(|(name, _)| is_name(name));
+        turns.map(|(name, title)| Earlier::named(name, &title, privacy)).collect()
+    }
+}
+
 fn who(role: Role) -> &'static str {
     match role {
         Role::User => "User",
@@ -119,6 +155,18 @@ fn who(role: Role) -> &'static str {
 /// Keeps the newest turns that fit into `room` tokens whole, and names the others. Answers that the conversation did not
 /// go on from are always named alone.
 pub fn collapse(history: Vec<Said>, room: usize, tokens: &dyn CountTokens) -> Collapsed {
+    collapse_behind(Vec::new(), false, history, room, tokens)
+}
+
+/// Does the same behind turns that lie further back, which are named alone; `more` says whether there are others before
+/// these.
+pub fn collapse_behind(
+    older: Vec<Earlier>,
+    more: bool,
+    history: Vec<Said>,
+    room: usize,
+    tokens: &dyn CountTokens,
+) -> Collapsed {
     let (asides, history): (Vec<Said>, Vec<Said>) = history.into_iter().partition(|one| one.aside);
     let size = |said: &[Said]| said.iter().map(|one| tokens.count(&one.text)).sum::<usize>();
     let mut begins: Vec<usize> =
@@ -136,16 +184,16 @@ pub fn collapse(history: Vec<Said>, room: usize, tokens: &dyn CountTokens) -> Co
         turns.iter().rev().scan(room, fits).count()
     };
     let whole = match newest(room) {
-        all if all == turns.len() && asides.is_empty() => all,
+        all if all == turns.len() && asides.is_empty() && older.is_empty() => all,
         _ => newest(room - room / LIST_PART),
     };
     let (old, new) = turns.split_at(turns.len() - whole);
     let named = asides.iter().map(std::slice::from_ref).chain(old.iter().copied());
-    let earlier: Vec<Earlier> = named.map(Earlier::of).collect();
-    let list = titles(&earlier, room / LIST_PART, tokens);
+    let earlier: Vec<Earlier> = older.into_iter().chain(named.map(Earlier::of)).collect();
+    let list = titles(&earlier, more, room / LIST_PART, tokens);
     let said = new.iter().flat_map(|said| said.iter());
     let said = said.map(|one| Message::Text { role: one.role, text: one.text.clone() });
-    let past = Past { named: earlier, whole: new.iter().map(|said| said.len()).collect() };
+    let past = Past { named: earlier, whole: new.iter().map(|said| said.len()).collect(), more };
     let whole = new.iter().copied().map(Earlier::of).collect();
     Collapsed { messages: list.into_iter().chain(said).collect(), past, whole }
 }
@@ -213,7 +261,7 @@ impl Past {
                 count += 1;
             }
             self.whole.drain(..count);
-            let list: Vec<Message> = titles(&self.named, room / LIST_PART, tokens).into_iter().collect();
+            let list: Vec<Message> = titles(&self.named, self.more, room / LIST_PART, tokens).into_iter().collect();
             let size: Vec<usize> = list.iter().map(|list| tokens_of(list, tokens)).collect();
             messages.splice(..end, list);
             sizes.splice(..end, size);
@@ -222,7 +270,7 @@ impl Past {
 }
 
 /// Returns the list of what is collapsed, one line each; the oldest are only counted where there is no room for them.
-fn titles(earlier: &[Earlier], room: usize, tokens: &dyn CountTokens) -> Option<Message> {
+fn titles(earlier: &[Earlier], more: bool, room: usize, tokens: &dyn CountTokens) -> Option<Message> {
     if earlier.is_empty() {
         return None;
     }
@@ -234,12 +282,15 @@ fn titles(earlier: &[Earlier], room: usize, tokens: &dyn CountTokens) -> Option<
         left = rest;
         lines.push(line);
     }
-    if let more @ 1.. = earlier.len() - lines.len() {
-        lines.push(format!("({more} before these are not listed.)"));
+    match (earlier.len() - lines.len(), more) {
+        (0, false) => {}
+        (count, false) => lines.push(format!("({count} before these are not listed.)")),
+        (_, true) => lines.push("(More before these are not listed.)".to_string()),
     }
     lines.reverse();
     let text = format!(
-        "{LIST}, the oldest first, by name and title; {REOPEN} reads one as it was said.\n{}]",
+        "{LIST}, the oldest first, by name and title; {REOPEN} reads one as it was said, and with before it lists those \
+         before one.\n{}]",
         lines.join("\n")
     );
     Some(Message::Text { role: Role::User, text })

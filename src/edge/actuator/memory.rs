@@ -13,7 +13,7 @@ use crate::domain::query::parse::is_plain;
 use crate::domain::query::run::Hit;
 use crate::domain::query::show::{Row, ended};
 use crate::domain::scope::Scope;
-use crate::domain::turn::earlier::REOPEN;
+use crate::domain::turn::earlier::{Earlier, REOPEN};
 use crate::edge::engine::Engine;
 use crate::edge::engine::query::Manner;
 use crate::edge::thread::aside;
@@ -37,14 +37,16 @@ impl Asked {
 
     /// Answers, on a thread on which it may take a while.
     pub(super) async fn answered(self, engine: Arc<Engine>) -> Done {
-        aside(move || self.answer(&engine)).await
+        match self.action.tool() {
+            REOPEN => self.reopen(&engine).await,
+            _ => aside(move || self.answer(&engine)).await,
+        }
     }
 
     fn answer(&self, engine: &Engine) -> Done {
         match self.action.tool() {
             "memory-search" => self.search(engine),
             "org-outline" => self.outline(engine),
-            REOPEN => self.reopen(engine),
             _ => self.read_node(engine),
         }
     }
@@ -90,13 +92,22 @@ impl Asked {
     }
 
     /// Reads an earlier turn of the same conversation. What of it is more private than the model may see is not there.
-    fn reopen(&self, engine: &Engine) -> Done {
-        let name = self.action.text("turn").unwrap_or("");
+    async fn reopen(&self, engine: &Engine) -> Done {
+        let (session, name) = (&self.scope.session, self.action.text("turn").unwrap_or(""));
+        let none =
+            || Done::failed(format!("there is no earlier turn {name}; the list of earlier turns has their names"));
+        let told = |turn: &Earlier| turn.privacy <= self.may_see;
+        if self.action.args().get("before").and_then(|before| before.as_bool()).unwrap_or(false) {
+            let Some((turns, more)) = engine.turns_before(session, name).await else { return none() };
+            let turns: Vec<Earlier> = turns.into_iter().filter(told).collect();
+            let privacy = turns.iter().map(|turn| turn.privacy).max().unwrap_or(Privacy::Open);
+            let first = if more { "There may be more before these; ask for those before the first.\n" } else { "" };
+            let lines: Vec<String> = turns.iter().map(Earlier::line).collect();
+            let text = if lines.is_empty() { "There are none before it.".to_string() } else { lines.join("\n") };
+            return Done::read(format!("{first}{text}"), Labels { privacy, ..Labels::MODEL }, Vec::new());
+        }
         let from = self.action.args().get("from").and_then(|from| from.as_u64()).unwrap_or(0);
-        let Some(turn) = engine.earlier_turn(&self.scope.session, name).filter(|turn| turn.privacy <= self.may_see)
-        else {
-            return Done::failed(format!("there is no earlier turn {name}; the list of earlier turns has their names"));
-        };
+        let Some(turn) = engine.earlier_turn(session, name).await.filter(told) else { return none() };
         let labels = Labels { privacy: turn.privacy, ..Labels::MODEL };
         Done::read(turn.page(usize::try_from(from).unwrap_or(usize::MAX)), labels, Vec::new())
     }

@@ -203,7 +203,13 @@ fn here(
             engine.set_preset(&origin(false), name).await?;
         }
         let folder = std::env::current_dir().ok();
-        let ask = Ask { origin: origin(false), text: text.to_string(), history: Vec::new(), folder };
+        let ask = Ask {
+            origin: origin(false),
+            text: text.to_string(),
+            history: Vec::new(),
+            older: Default::default(),
+            folder,
+        };
         let turn = engine.new_turn();
         let mut answer = String::new();
         let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece.text())).await;

@@ -10,6 +10,7 @@ use crate::domain::port::Locality;
 use crate::domain::signal::{Origin, Source};
 use crate::domain::turn::Ahead;
 use crate::domain::turn::consensus::Together;
+use crate::domain::turn::earlier::Older;
 use crate::domain::turn::prompt::Lean;
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
@@ -280,8 +281,13 @@ impl Engine {
 
     /// Returns the question that is to be explained, with the conversation before it.
     fn to_explain(&self, origin: &Origin, about: &About<'_>) -> Result<Last, String> {
-        let alone =
-            |text: &str| Ask { origin: origin.clone(), text: text.to_string(), history: Vec::new(), folder: None };
+        let alone = |text: &str| Ask {
+            origin: origin.clone(),
+            text: text.to_string(),
+            history: Vec::new(),
+            older: Older::default(),
+            folder: None,
+        };
         match (about.query, about.chat) {
             (Some(query), Some(chat)) => Last::typed(Ask { text: query.to_string(), ..chat.clone() }),
             (Some(query), None) => Last::typed(alone(query)),

@@ -15,7 +15,7 @@ use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{offered, on_error, triggered};
 use crate::domain::tool::Class;
 use crate::domain::turn::consensus::{Mode, Round, Together};
-use crate::domain::turn::earlier::{Collapsed, Earlier, collapse};
+use crate::domain::turn::earlier::{Collapsed, Earlier, Older, collapse_behind};
 use crate::domain::turn::{Ahead, Conversation, Desk, Ending, Start, TurnReport, foreseen, run};
 use crate::domain::work::Work;
 use crate::edge::engine::Engine;
@@ -35,6 +35,9 @@ use std::sync::Arc;
 /// Tokens kept free for what is said of the agent, the tools and the log.
 const OVERHEAD: usize = 3_000;
 
+/// So many turns are listed at once.
+const LISTED: usize = 100;
+
 /// Of so many conversations the turns that are over are kept at once, so that they can be reopened, and of those in which a
 /// turn goes on.
 const CHATS: usize = 16;
@@ -48,6 +51,8 @@ pub struct Ask {
     pub text: String,
     /// The conversation so far, as the client shows it.
     pub history: Vec<Said>,
+    /// What lies further back in it.
+    pub older: Older,
     /// The chat's file, if it has one: the project is worked out from its folder.
     pub folder: Option<PathBuf>,
 }
@@ -148,7 +153,8 @@ impl Engine {
         began: jiff::Timestamp,
     ) -> Result<(Start, Scope, Vec<Earlier>), String> {
         // Without its store nobody knows what an earlier conversation drew on.
-        let forgotten = self.store_trouble.is_some() && !ask.history.is_empty();
+        let begun = !ask.history.is_empty() || !ask.older.turns.is_empty();
+        let forgotten = self.store_trouble.is_some() && begun;
         let said = ask.history.iter().map(|said| said.privacy).max().unwrap_or(Privacy::Open);
         let privacy = match forgotten {
             true => Privacy::Private,
@@ -166,13 +172,15 @@ impl Engine {
             body: Body::UserInput { text: ask.text.clone(), history: Vec::new() },
         };
         // What was read before stands in the answers that go along.
-        let outside = match (ask.history.is_empty(), forgotten) {
-            (true, _) => Outside::default(),
-            (false, true) => Outside::of_sources(Led::unknown().sources),
-            (false, false) => self.outside_of(&ask.origin.session).await,
+        let outside = match (begun, forgotten) {
+            (false, _) => Outside::default(),
+            (true, true) => Outside::of_sources(Led::unknown().sources),
+            (true, false) => self.outside_of(&ask.origin.session).await,
         };
         let most = self.prompt_budget(None, preset.as_ref());
-        let Collapsed { messages, past, whole } = self.fitting(ask.history, &ask.text, most);
+        let more = ask.older.more;
+        let older = (ask.older.named(privacy), more);
+        let Collapsed { messages, past, whole } = self.fitting(older, ask.history, &ask.text, most);
         // While the answer is made, one that is whole may be named after all.
         let earlier = past.named.iter().cloned().chain(whole).collect();
         let (engine, origin, folder) = (self.clone(), ask.origin.clone(), ask.folder.clone());
@@ -416,11 +424,12 @@ impl Engine {
 
     /// Returns a conversation as it stands in a prompt of at most so many tokens, with room left for memory and tools: its
     /// newest turns whole, the others by their titles.
-    fn fitting(&self, history: Vec<Said>, asked: &str, most: usize) -> Collapsed {
+    fn fitting(&self, older: (Vec<Earlier>, bool), history: Vec<Said>, asked: &str, most: usize) -> Collapsed {
         let factor = self.greatest_factor(&self.cascade.read());
         let reserved = self.memory_budget(most) + OVERHEAD + self.tokens.count(asked);
         let room = factor.ours(most).saturating_sub(reserved);
-        collapse(history, room, self.tokens.as_ref())
+        let (older, more) = older;
+        collapse_behind(older, more, history, room, self.tokens.as_ref())
     }
 
     /// Keeps the turns of a conversation that are told by their titles, or may yet be, so that they can be reopened.
@@ -448,11 +457,40 @@ impl Engine {
         self.keep_earlier(session, known);
     }
 
-    /// Returns a turn of a conversation that is over and was named to the model.
-    pub(in crate::edge) fn earlier_turn(&self, session: &SessionId, name: &str) -> Option<Earlier> {
+    /// Returns a turn of a conversation that is over and was named to the model. The chat is asked for what lies further
+    /// back than what was sent of it.
+    pub(in crate::edge) async fn earlier_turn(&self, session: &SessionId, name: &str) -> Option<Earlier> {
+        let name = name.trim();
+        let known = self.earlier_turns(session).into_iter().find(|turn| turn.name == name);
+        if known.as_ref().is_some_and(|turn| !turn.text.is_empty()) {
+            return known;
+        }
+        let said = self.editor.earlier_turn(session, name).await.ok().filter(|said| !said.is_empty())?;
+        let turn = Earlier::of(&said);
+        // It was as private as the conversation when it was named; what is not known of it is.
+        let privacy = known.map_or_else(|| self.known_privacy(session), |known| known.privacy).max(turn.privacy);
+        Some(Earlier { name: name.to_string(), privacy, ..turn })
+    }
+
+    /// Returns the turns of a conversation before the one of this name, as many as are listed at once, the oldest first, and
+    /// whether there are others before these; `None` when it has no such turn.
+    pub(in crate::edge) async fn turns_before(&self, session: &SessionId, name: &str) -> Option<(Vec<Earlier>, bool)> {
+        let name = name.trim();
+        let known = self.earlier_turns(session);
+        let before = known.iter().position(|turn| turn.name == name);
+        let before: Vec<Earlier> = known.get(..before.unwrap_or(0)).unwrap_or_default().to_vec();
+        if let from @ 1.. = before.len() {
+            let from = from.saturating_sub(LISTED);
+            return Some((before.get(from..).unwrap_or_default().to_vec(), true));
+        }
+        let older = self.editor.turns_before(session, name).await.ok()?;
+        let more = older.more;
+        Some((older.named(self.known_privacy(session)), more))
+    }
+
+    fn earlier_turns(&self, session: &SessionId) -> Vec<Earlier> {
         let all = self.earlier.lock();
-        let (_, turns) = all.iter().find(|(of, _)| of == session)?;
-        turns.iter().find(|turn| turn.name == name.trim()).cloned()
+        all.iter().find(|(of, _)| of == session).map(|(_, turns)| turns.clone()).unwrap_or_default()
     }
 
     /// Says why there is nothing in memory.

@@ -6,11 +6,14 @@ use crate::domain::editor::{Question, Row};
 use crate::domain::gate::place;
 use crate::domain::id::SessionId;
 use crate::domain::sexp::plist::Plist;
-use crate::domain::signal::{Origin, Rights, Source};
+use crate::domain::sexp::reader::Sexp;
+use crate::domain::signal::{Origin, Rights, Said, Source};
+use crate::domain::turn::earlier::Older;
 use crate::edge::editor::{Buffer, Call, Editor, Offer, Selection, Splice, Unanswered};
 use crate::edge::peers::pulse;
 use crate::edge::runtime::Letter;
 use crate::edge::runtime::editor::{EmacsEditor, Seen};
+use crate::edge::runtime::lanes::{older_in, said_in};
 use crate::edge::runtime::outbox::Outbox;
 use async_trait::async_trait;
 use futures_util::future::join_all;
@@ -250,6 +253,20 @@ impl Clients {
     }
 }
 
+impl Clients {
+    /// Asks each Emacs in turn for a turn of a chat, or for those before it, until one has the chat.
+    async fn chat_turns(&self, session: &SessionId, key: &str, name: &str) -> Result<Sexp, String> {
+        let mut last = "there is no Emacs to ask".to_string();
+        for channel in self.asked("")? {
+            match channel.editor.chat_turns(session, key, name).await {
+                Ok(answer) => return Ok(answer),
+                Err(why) => last = why,
+            }
+        }
+        Err(last)
+    }
+}
+
 /// Names a client in a tick of one of its buffers.
 fn stamp(client: ClientId, tick: i64) -> Result<i64, String> {
     let fits = (0..1_i64 << TICK_BITS).contains(&tick) && client < 1 << (62 - TICK_BITS);
@@ -313,6 +330,14 @@ impl Editor for Clients {
             Some(own) => own.editor.select(offer).await,
             None => Err("the Emacs that has the function is not there".to_string()),
         }
+    }
+
+    async fn earlier_turn(&self, session: &SessionId, name: &str) -> Result<Vec<Said>, String> {
+        Ok(said_in(&self.chat_turns(session, "turn", name).await?, &str::to_string))
+    }
+
+    async fn turns_before(&self, session: &SessionId, name: &str) -> Result<Older, String> {
+        Ok(older_in(&self.chat_turns(session, "before", name).await?, &str::to_string))
     }
 
     async fn call(&self, call: &Call) -> Result<String, Unanswered> {

@@ -2,6 +2,7 @@
 
 use crate::domain::action::texts;
 use crate::domain::editor::{self, Row};
+use crate::domain::id::SessionId;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::editor::{Buffer, Call, Candidate, Offer, Selection, Splice, Unanswered as CallUnanswered};
@@ -262,6 +263,17 @@ impl EmacsEditor {
         }
         let names = answer.list_at("names").iter().filter_map(Sexp::as_text).take(CHOSEN);
         Ok(Selection::These(names.map(str::to_string).collect()))
+    }
+
+    /// Asks for a turn of a chat, or for those before it, as [`crate::edge::editor::Editor::earlier_turn`] says.
+    pub async fn chat_turns(&self, session: &SessionId, key: &str, name: &str) -> Result<Sexp, String> {
+        let payload = Plist::new().keyword("action", "chat-turns").text("session", session.0.as_str()).text(key, name);
+        let answered = self.ask_within(payload, PATIENCE, ANSWERED).await;
+        let (answer, _) = answered.map_err(|_| "Emacs did not answer within 10 seconds".to_string())?;
+        match answer.flag_at("ok") {
+            true => Ok(answer),
+            false => Err("the chat has no such turn".to_string()),
+        }
     }
 
     /// Calls a tool of the user's own, as [`crate::edge::editor::Editor::call`] says. What it answers a second time, or

@@ -7,6 +7,7 @@ use crate::domain::port::Streamed;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Role, Said};
+use crate::domain::turn::earlier::Older;
 use crate::domain::turn::{Conversation, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::{Finished, read_role};
@@ -120,7 +121,10 @@ impl Lanes {
 
     /// Queues a slash command, without its slash.
     pub(super) fn command(&mut self, client: ClientId, origin: Origin, line: &str) {
-        self.take(client, Ask { text: format!("/{line}"), origin, history: Vec::new(), folder: None });
+        self.take(
+            client,
+            Ask { text: format!("/{line}"), origin, history: Vec::new(), older: Older::default(), folder: None },
+        );
     }
 
     /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
@@ -434,25 +438,36 @@ impl<'a> Telling<'a> {
 
 /// Reads the user's words with the chat so far.
 pub(super) fn asked(origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Ask {
-    let history = payload
-        .list_at("history")
-        .iter()
-        .filter_map(|said| {
-            let role = match read_role(said.name_at("role")?) {
-                // Whatever a chat file claims, a tool's answer does not come from there.
-                Role::Tool | Role::Assistant => Role::Assistant,
-                Role::User => Role::User,
-            };
-            let (privacy, aside) = (privacy_at(said), said.flag_at("aside"));
-            Some(Said { role, text: blotted(said.text_at("text")?), privacy, aside })
-        })
-        .collect();
     let folder = payload
         .text_at("project")
         .map(PathBuf::from)
         .or_else(|| payload.text_at("file").and_then(|file| PathBuf::from(file).parent().map(PathBuf::from)));
     let text = payload.text_at("text").unwrap_or("").to_string();
-    Ask { origin, text, history, folder }
+    Ask { origin, text, history: said_in(payload, blotted), older: older_in(payload, blotted), folder }
+}
+
+/// Returns what was said in a chat, as a client tells it.
+pub(super) fn said_in(payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Vec<Said> {
+    let said = payload.list_at("history").iter().filter_map(|said| {
+        let role = match read_role(said.name_at("role")?) {
+            // Whatever a chat file claims, a tool's answer does not come from there.
+            Role::Tool | Role::Assistant => Role::Assistant,
+            Role::User => Role::User,
+        };
+        let (privacy, aside) = (privacy_at(said), said.flag_at("aside"));
+        Some(Said { role, text: blotted(said.text_at("text")?), privacy, aside })
+    });
+    said.collect()
+}
+
+/// So many turns that lie further back are taken at once.
+const MOST_OLDER: usize = 500;
+
+/// Returns what lies further back in a chat, as a client names it.
+pub(super) fn older_in(payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Older {
+    let turn = |turn: &Sexp| Some((turn.text_at("name")?.to_string(), blotted(turn.text_at("title")?)));
+    let turns = payload.list_at("older").iter().filter_map(turn).take(MOST_OLDER).collect();
+    Older { turns, more: payload.flag_at("more") }
 }
 
 /// Returns how private a chat says that something of it is. What it says otherwise than we would is the strictest.

@@ -208,7 +208,7 @@ pub fn ask(text: &str) -> Ask {
 
 /// Returns words of another chat or channel.
 pub fn ask_from(origin: Origin, text: &str) -> Ask {
-    Ask { origin, text: text.to_string(), history: Vec::new(), folder: None }
+    Ask { origin, text: text.to_string(), history: Vec::new(), older: Default::default(), folder: None }
 }
 
 /// Returns the only plan that waits.

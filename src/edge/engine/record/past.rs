@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub(super) struct PastRecord {
     named: Vec<EarlierRecord>,
     whole: Vec<usize>,
+    #[serde(default)]
+    more: bool,
 }
 
 /// A turn that is told by its name, with what was said in it.
@@ -41,7 +43,7 @@ impl PastRecord {
         };
         let mut named: Vec<EarlierRecord> = past.named.iter().rev().map(kept).collect();
         named.reverse();
-        PastRecord { named, whole: past.whole.clone() }
+        PastRecord { named, whole: past.whole.clone(), more: past.more }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -54,6 +56,7 @@ impl PastRecord {
             let EarlierRecord { name, title, text, privacy, aside } = turn;
             Earlier { name, title, text, privacy: read_privacy(&privacy), aside }
         });
-        Some(Past { named: named.collect(), whole: self.whole }).filter(|past| past.is_of(messages)).unwrap_or_default()
+        let past = Past { named: named.collect(), whole: self.whole, more: self.more };
+        Some(past).filter(|past| past.is_of(messages)).unwrap_or_default()
     }
 }
