@@ -41,7 +41,6 @@ pub fn print() {
                 question: &question,
                 focus: None,
                 near: Vec::new(),
-                most_at_point: usize::MAX,
                 near_cosine: passepartout::domain::context::rank::NEAR_COSINE,
                 clearance: Privacy::Private,
             };

@@ -62,7 +62,7 @@ impl Turn {
             Some(over) if told && over.requested > over.remaining.saturating_add(tokens) => Some(over),
             Some(over) => Some(Over { at_point: Some(tokens), ..over }),
             None if told => None,
-            None => Some(Over { remaining: desk.max_tokens as u64, requested: tokens, at_point: Some(tokens) }),
+            None => Some(Over { remaining: self.room as u64, requested: tokens, at_point: Some(tokens) }),
         }
     }
 }

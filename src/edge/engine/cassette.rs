@@ -172,7 +172,8 @@ mod tests {
         let session = SessionId("chat".to_string());
         let origin = Origin { source: Source::Emacs, session, rights: Rights::HUMAN };
         for count in 1..=2 {
-            let ask = Ask { origin: origin.clone(), text: "Say it.".to_string(), history: Vec::new(), folder: None };
+            let (origin, text) = (origin.clone(), "Say it.".to_string());
+            let ask = Ask { origin, text, history: Vec::new(), older: Default::default(), folder: None };
             let mut sink = |_: crate::domain::port::Streamed<'_>| {};
             let turn = engine.ask(ask, engine.new_turn(), &mut sink);
             let done = tokio::time::timeout(HANGS, turn).await.expect("it ends");

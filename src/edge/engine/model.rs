@@ -117,7 +117,8 @@ impl Model for TurnModel<'_> {
         let found = cascade.providers().find(|known| known.name() == provider);
         let config = found.and_then(|found| self.engine.config_of(found));
         let config = config.ok_or_else(|| format!("{provider} cannot be asked now"))?;
-        let shown = shown(&config, prompt, self.engine.vault.clone()).await?;
+        let clients = self.engine.clients().map_err(|why| format!("no HTTP client: {why}"))?;
+        let shown = shown(&config, prompt, &clients, self.engine.vault.clone()).await?;
         Ok(format!("POST {}\n{}\n\n{}", shown.url, shown.headers.join("\n"), shown.body))
     }
 }

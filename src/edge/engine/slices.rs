@@ -219,7 +219,7 @@ impl Engine {
         may_see: Privacy,
         max_tokens: usize,
     ) -> Context {
-        let most_at_point = self.greatest_factor().ours(self.config.context_tokens);
+        let most_at_point = self.greatest_factor(&self.cascade.read()).ours(self.config.context_tokens);
         let wanted = Wanted { query, focus, now, may_see, max_tokens, most_at_point };
         let [context] =
             self.without_quoting(wanted, &|view, request, tokens| [assemble(view, &self.index(), request, tokens)]);

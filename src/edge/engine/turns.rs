@@ -282,13 +282,19 @@ impl Engine {
             Some(reader) if reader.by_asking => self.embed_here(&typed, &session).await,
             Some(_) => {}
         }
+        // One that names nobody who can be asked any more has nobody asked.
+        let chosen = preset.map(|preset| in_place(|| self.preset_cascade(preset))).transpose();
+        let chosen = chosen.unwrap_or_else(|why| Some(Some(self.nobody(&why)))).flatten();
+        let candidates = chosen.clone().unwrap_or_else(|| self.cascade.read().clone());
+        self.load_factors(&candidates).await;
+        let ours = self.greatest_factor(&candidates).ours(most);
         let told = Told {
             typed: typed.clone(),
             skill: skill.and_then(|skill| skill.prompt.clone()),
             standing: self.standing_texts(&facts, preset),
             project: scope.project.clone(),
             most,
-            ours: max_tokens,
+            ours,
             notes: notes.unwrap_or_else(|| self.memory_budget(most)),
             focus: at_point.clone(),
         };
@@ -302,9 +308,6 @@ impl Engine {
             cap: preset.and_then(|preset| preset.dollars),
             spent: Mutex::default(),
         });
-        // One that names nobody who can be asked any more has nobody asked.
-        let chosen = preset.map(|preset| in_place(|| self.preset_cascade(preset))).transpose();
-        let chosen = chosen.unwrap_or_else(|why| Some(Some(self.nobody(&why)))).flatten();
         let model = TurnModel {
             engine: self,
             session,
@@ -323,7 +326,6 @@ impl Engine {
             rounds: Mutex::default(),
             others: Mutex::default(),
         };
-        model.load_factors().await;
         let mut report = {
             let desk = Desk {
                 gates: &gates,
@@ -701,7 +703,7 @@ mod tests {
             let turn = Earlier { name, title, text, privacy: Privacy::Open, aside: false };
             engine.keep_earlier(&session(n), vec![turn]);
         };
-        let kept = |n: usize| engine.earlier_turn(&session(n), &format!("name{n}")).is_some();
+        let kept = |n: usize| engine.earlier.lock().iter().any(|(of, _)| *of == session(n));
         let turn = engine.new_turn();
         engine.doings.begin(&turn, &session(0), Vec::new());
         (0..3 * CHATS).for_each(keep);
