@@ -268,7 +268,7 @@ async fn a_turn_is_trimmed_for_what_its_provider_is_found_to_count_and_never_ref
     let presets = "* far\n:PROPERTIES:\n:MODEL: fake/large\n:END:\n";
     for (cascade, preset) in [(["fake", "recall"].as_slice(), None), (&["recall"], Some(presets))] {
         let home = Home::new(&[("boat.org", BOAT)]);
-        let long: String = (0..4_000).map(|n| format!("Plank {n} is of larch, and sound.\n")).collect();
+        let long: String = (0..60).map(|n| format!("Plank {n} is of larch, and sound.\n")).collect();
         std::fs::create_dir_all(home.project("")).expect("a folder");
         std::fs::write(home.project("planks.txt"), long).expect("it is written");
         let settings = home.config().settings;
@@ -276,7 +276,8 @@ async fn a_turn_is_trimmed_for_what_its_provider_is_found_to_count_and_never_ref
         std::fs::write(settings.join("presets.org"), preset.unwrap_or_default()).expect("it is written");
         let reads = |n: usize| {
             let args = json!({"path": home.project("planks.txt"), "explanation": format!("To see plank {n}.")});
-            let calls = ["a", "b", "c"].map(|id| (format!("{id}{n}"), args.clone()));
+            // Many results, each of which can give way: what is left is all that there is room for.
+            let calls: Vec<_> = (0..12).map(|call| (format!("c{n}-{call}"), args.clone())).collect();
             let calls: Vec<_> = calls.iter().map(|(id, args)| (id.as_str(), "read-file", args.clone())).collect();
             Reply::answer(Dialect::OpenAi, &[], &calls).counting(counts_more)
         };
