@@ -3,7 +3,7 @@
 
 use crate::domain::context::field::Field;
 use crate::domain::context::kindred::{Wanted, kindred};
-use crate::domain::context::lexical::{Index, Place, QueryTerm};
+use crate::domain::context::lexical::{Best, Index, Place, QueryTerm};
 use crate::domain::context::prose::prose;
 use crate::domain::context::question::Question;
 use crate::domain::context::segment::prefix;
@@ -148,11 +148,11 @@ pub fn search(view: &View, index: &Index, query: &str, limit: usize, clearance: 
 /// Returns the nodes near a question or a focus, best first. Nodes stricter than the clearance are never candidates.
 pub fn rank(view: &View, index: &Index, sought: &Sought<'_>, weights: &Weights) -> Vec<Ranked> {
     let clearance = sought.clearance;
-    let mut open = Openness { view, clearance, cards: SwiftMap::default() };
+    let mut open = Openness { view, clearance, cards: SwiftMap::default(), closed: !view.sight().is_all() };
     let mut field = Field::of(view, sought.near_cosine);
     let asked = asked(index, sought, weights);
     let mut terms = asked.terms.clone();
-    let best = index.best(&terms, &[], READ, &mut |file, node, _| open.admit(file, node));
+    let best = open.best(index, &terms, READ, &|_| ());
     let text = |place: &Place| {
         let node = view.node(&place.file, place.index as usize)?;
         Some(prose(prefix(node.body(), READ_BYTES)).into_owned())
@@ -170,10 +170,7 @@ pub fn rank(view: &View, index: &Index, sought: &Sought<'_>, weights: &Weights) 
             _ => Evidence::Kindred,
         }
     };
-    let found = index.best(&terms, &[], CANDIDATES, &mut |file, node, held| {
-        open.admit(file, node)?;
-        Some(kind_of(held))
-    });
+    let found = open.best(index, &terms, CANDIDATES, &kind_of);
     let top = found.first().map_or(1.0, |best| best.score);
     for found in found {
         field.seed(&found.place, found.score, found.with);
@@ -259,9 +256,37 @@ struct Openness<'a> {
     view: &'a View,
     clearance: Privacy,
     cards: SwiftMap<*const u8, Option<&'a Arc<Card>>>,
+    /// Whether many may not, as far as is known.
+    closed: bool,
 }
 
 impl Openness<'_> {
+    /// Returns the best `limit` nodes that may be candidates, and what `with` makes of which terms each holds.
+    ///
+    /// Looking up cards costs about as much as the race itself. Where nearly all nodes may be candidates, that is asked
+    /// of the best alone, of some more than are wanted; where too few of them may, of all that come to be among the best.
+    fn best<T>(
+        &mut self,
+        index: &Index,
+        terms: &[QueryTerm],
+        limit: usize,
+        with: &dyn Fn(&[bool]) -> T,
+    ) -> Vec<Best<T>> {
+        if !self.closed {
+            // A reader of everything is refused nothing but what the index has and memory has no more.
+            let more = if self.clearance == Privacy::Private { 0 } else { limit.div_ceil(SPARE) };
+            let mut best = index.best(terms, &[], limit + more, &mut |_, _, held| Some(with(held)));
+            let is_all = best.len() < limit + more;
+            best.retain(|found| self.admit(&found.place.file, found.place.index).is_some());
+            if is_all || best.len() >= limit {
+                best.truncate(limit);
+                return best;
+            }
+            self.closed = true;
+        }
+        index.best(terms, &[], limit, &mut |file, node, held| self.admit(file, node).map(|()| with(held)))
+    }
+
     fn admit(&mut self, file: &Arc<str>, node: u32) -> Option<()> {
         let card = *self.cards.entry(file.as_ptr()).or_insert_with(|| self.view.card(file));
         let open = card.is_some_and(|card| card.privacy(node as usize) <= self.clearance);
@@ -290,5 +315,60 @@ const READ: usize = 5;
 const KINDRED: usize = 10;
 /// A word of the focus that no more nodes than this hold is rare in any memory.
 const FREQUENT: f32 = 3.0;
+/// Beside the best nodes one in so many is kept, in the place of such as may not be candidates.
+const SPARE: usize = 4;
 /// How many bytes of a node are read for kindred words.
 const READ_BYTES: usize = 1 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::memory::document::{Document, PrivacyOptions};
+    use crate::domain::org::scan::{ScanOptions, scan};
+
+    /// Files of headings that hold a word more or less often, of which one in so many is private.
+    fn memory(private: usize) -> View {
+        let heading = |file: usize, n: usize| {
+            let tag = if private > 0 && (file + n).is_multiple_of(private) { " :private:" } else { "" };
+            format!("* One{tag}\n{} and {}\n", "larch ".repeat(1 + n * 7 % 5), "other ".repeat(n * 3 % 11))
+        };
+        let document = |file: usize| {
+            let text: String = (0..60).map(|n| heading(file, n)).collect();
+            let outline = scan(text.into(), &ScanOptions::default()).expect("it is short");
+            Arc::new(Document::build(format!("{file}.org"), outline, &PrivacyOptions::default()))
+        };
+        (0..12).map(document).fold(View::default(), |view, document| view.with(document))
+    }
+
+    #[test]
+    fn whoever_is_asked_late_or_at_once_the_same_are_the_best() {
+        let terms = [QueryTerm { term: Box::from("larch"), weight: 1.0 }];
+        for private in [0, 100, 20, 3, 2, 1] {
+            let view = memory(private);
+            let index = Index::of(&view);
+            for clearance in [Privacy::Open, Privacy::Private] {
+                let best = |closed: bool, limit: usize| {
+                    let mut open = Openness { view: &view, clearance, cards: SwiftMap::default(), closed };
+                    (open.best(&index, &terms, limit, &|held| held.to_vec()), open.closed)
+                };
+                for limit in [1, 5, 400, 700, 10_000] {
+                    let ((found, _), (expected, _)) = (best(false, limit), best(true, limit));
+                    assert_eq!(found, expected, "one in {private}, {clearance:?}, {limit}");
+                    let open = |found: &Best<Vec<bool>>| {
+                        view.card(&found.place.file)
+                            .is_some_and(|card| card.privacy(found.place.index as usize) <= clearance)
+                    };
+                    assert!(found.iter().all(open), "one in {private}, {clearance:?}, {limit}");
+                }
+            }
+            let mut reader =
+                Openness { view: &view, clearance: Privacy::Open, cards: SwiftMap::default(), closed: false };
+            reader.best(&index, &terms, 400, &|_| ());
+            assert_eq!(
+                reader.closed,
+                matches!(private, 1..=3),
+                "one in {private}: few that may not cost no second race"
+            );
+        }
+    }
+}
