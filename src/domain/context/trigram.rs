@@ -89,7 +89,7 @@ impl Pattern {
         }
         let mut found = Vec::with_capacity(letters.len());
         runs(word, |run| found.push(run));
-        Some(Pattern { letters: mask(&letters), word: letters, runs: found })
+        Some(Pattern { letters: mask(letters.iter().copied()), word: letters, runs: found })
     }
 
     /// Returns how many of its runs a block has, if they are enough that a word of it may be alike.
@@ -108,18 +108,25 @@ impl Pattern {
         if other.len() < self.word.len().saturating_sub(self.slips()) || other.len() > 4 * 2 * LETTERS.end() {
             return None;
         }
-        let other: Vec<char> = other.chars().collect();
-        let missing = (self.letters & !mask(&other)).count_ones() as usize;
+        let theirs = mask(other.chars());
+        let missing = (self.letters & !theirs).count_ones() as usize;
         if missing > self.slips() {
             return None;
         }
+        // A slip takes away one letter at most and brings one along.
+        let brought = (theirs & !self.letters).count_ones() as usize;
+        if missing > 0 && brought > self.slips() {
+            return None;
+        }
+        let other: Vec<char> = other.chars().collect();
         let (own, theirs) = (self.word.len(), other.len());
         if own.abs_diff(theirs) <= self.slips()
+            && brought <= self.slips()
             && let Some(slips) = slips(&self.word, &other, self.slips())
         {
             return Some(1.0 - slips as f32 / own as f32);
         }
-        let part = other.windows(own).any(|part| part == self.word);
+        let part = missing == 0 && other.windows(own).any(|part| part == self.word);
         part.then(|| own as f32 / theirs as f32)
     }
 
@@ -133,8 +140,8 @@ impl Pattern {
 }
 
 /// Returns one bit for each letter of a word, of which several may share a bit.
-fn mask(word: &[char]) -> u64 {
-    word.iter().fold(0, |mask, c| mask | 1 << (u32::from(*c) % 64))
+fn mask(word: impl Iterator<Item = char>) -> u64 {
+    word.fold(0, |mask, c| mask | 1 << (u32::from(c) % 64))
 }
 
 /// Returns how many letters differ, are too many, are missing, or stand the wrong way round, if no more than `most`.
