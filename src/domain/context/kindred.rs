@@ -2,7 +2,7 @@
 //! The question says “trip”; its best nodes say “Lisbon”, “flight” and “hotel”.
 
 use crate::domain::context::lexical::QueryTerm;
-use crate::domain::context::swift::SwiftMap;
+use crate::domain::context::swift::WordMap;
 use crate::domain::context::words::Analyser;
 
 /// How rare at most so many words are is looked up.
@@ -70,15 +70,17 @@ pub(super) fn kindred(
 fn shares(texts: &[(String, f32)]) -> Vec<(Box<str>, f32)> {
     let sum: f32 = texts.iter().map(|(_, score)| score).sum();
     let mut analyser = Analyser::default();
-    let mut numbers: SwiftMap<Box<str>, usize> = SwiftMap::default();
+    let mut numbers: WordMap<usize> = WordMap::default();
+    let mut names: Vec<Box<str>> = Vec::new();
     // Of each word how often it stands in the text at hand, and its share so far.
     let mut words: Vec<(f32, f32)> = Vec::new();
     let mut here: Vec<usize> = Vec::new();
     for (text, score) in texts {
         let mut length = SHORT;
         analyser.terms(text, |term| {
-            let number = numbers.get(term).copied().unwrap_or_else(|| {
-                numbers.insert(Box::from(term), words.len());
+            let number = numbers.get(term).unwrap_or_else(|| {
+                numbers.insert(term, words.len());
+                names.push(Box::from(term));
                 words.push((0.0, 0.0));
                 words.len() - 1
             });
@@ -97,7 +99,7 @@ fn shares(texts: &[(String, f32)]) -> Vec<(Box<str>, f32)> {
             }
         }
     }
-    numbers.into_iter().filter_map(|(word, number)| Some((word, words.get(number)?.1))).collect()
+    names.into_iter().zip(words).map(|(name, (_, share))| (name, share)).collect()
 }
 
 #[cfg(test)]

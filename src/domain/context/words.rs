@@ -4,7 +4,7 @@
 //! own. It knows nothing of nodes or scores.
 
 use crate::domain::context::script::{is_combining, is_mark, is_of_few, is_unspaced, normal};
-use crate::domain::context::swift::SwiftMap;
+use crate::domain::context::swift::WordMap;
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -353,7 +353,17 @@ impl Stems {
 #[derive(Default)]
 pub struct Analyser {
     stems: Stems,
-    known: SwiftMap<Box<str>, Box<str>>,
+    known: WordMap<Known>,
+    /// The stems of the words that are known.
+    found: Vec<Box<str>>,
+}
+
+/// What is remembered of a word.
+#[derive(Clone, Copy)]
+struct Known {
+    is_stop_word: bool,
+    /// The place of its stem.
+    stem: usize,
 }
 
 /// How many words an analyser remembers before it forgets them all; bounds its memory.
@@ -362,14 +372,21 @@ const REMEMBERED: usize = 20_000;
 impl Analyser {
     /// Returns the stem of a lower-case word; text that is not plain English letters stays as it is.
     pub fn stem(&mut self, word: &str) -> &str {
+        let known = self.known(word);
+        self.found.get(known.stem).map_or("", |stem| stem)
+    }
+
+    fn known(&mut self, word: &str) -> Known {
+        if let Some(known) = self.known.get(word) {
+            return known;
+        }
         if self.known.len() > REMEMBERED {
-            self.known.clear();
+            (self.known, self.found) = Default::default();
         }
-        if !self.known.contains_key(word) {
-            let stem = Box::from(self.stems.stem(word).as_ref());
-            self.known.insert(Box::from(word), stem);
-        }
-        self.known.get(word).map_or("", |stem| stem)
+        let known = Known { is_stop_word: is_stop_word(word), stem: self.found.len() };
+        self.found.push(Box::from(self.stems.stem(word).as_ref()));
+        self.known.insert(word, known);
+        known
     }
 
     /// Calls `emit` for every term of a text that asks; stop words are left out. Characters of a script without spaces
@@ -381,8 +398,11 @@ impl Analyser {
     /// Calls `emit` for every such term with the bytes that it was read from.
     pub fn spans(&mut self, text: &str, mut emit: impl FnMut(Range<usize>, &str)) {
         spans(text, |at, piece| match piece {
-            Piece::Word(word) if is_stop_word(word) => {}
-            Piece::Word(word) => emit(at, self.stem(word)),
+            Piece::Word(word) => {
+                let known = self.known(word);
+                let stem = self.found.get(known.stem).filter(|_| !known.is_stop_word);
+                stem.into_iter().for_each(|stem| emit(at.clone(), stem));
+            }
             Piece::Gram(gram) => emit(at, gram),
             Piece::Day(day) => {
                 emit(at.clone(), day);
