@@ -89,10 +89,13 @@ const PASSES: usize = 16;
 /// What stands beside a mask can look like a secret that was not seen before, so masking goes on until nothing is found.
 pub fn mask(text: &str) -> (String, Vec<Finding>) {
     let found = scan(text);
+    if found.is_empty() {
+        return (text.to_string(), found);
+    }
     let mut masked = replaced(text, &found);
     for _ in 1..PASSES {
         let uncovered = scan(&masked);
-        if found.is_empty() || uncovered.is_empty() {
+        if uncovered.is_empty() {
             return (masked, found);
         }
         masked = replaced(&masked, &uncovered);
