@@ -6,11 +6,11 @@ mod ranks;
 mod split;
 
 use crate::domain::context::segment::prefix;
-use crate::domain::context::swift::SwiftMap;
+use crate::domain::context::swift::{Swift, SwiftMap};
 use crate::domain::port::CountTokens;
 use crate::edge::tokens::ranks::Ranks;
 use parking_lot::Mutex;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::OnceLock;
 use tiktoken_rs::CoreBPE;
 
@@ -36,7 +36,7 @@ fn vocabulary() -> Option<&'static Vocabulary> {
 
 /// Counts tokens, and remembers the words it has seen: a text costs what its new words cost.
 pub struct Tokens {
-    hasher: RandomState,
+    hasher: Swift,
     seen: Mutex<Generations>,
 }
 
@@ -49,7 +49,7 @@ struct Generations {
 
 impl Default for Tokens {
     fn default() -> Self {
-        Tokens { hasher: RandomState::new(), seen: Mutex::new(Generations::default()) }
+        Tokens { hasher: Swift::default(), seen: Mutex::new(Generations::default()) }
     }
 }
 

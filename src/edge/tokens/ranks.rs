@@ -25,14 +25,23 @@ const NONE: u32 = u32::MAX;
 pub struct Ranks {
     slots: Box<[u64]>,
     hasher: Swift,
+    /// The ranks of any two bytes, which every run is looked up by first; they are few enough to stay at hand.
+    pairs: Box<[u32]>,
 }
 
 impl Ranks {
     /// Reads them from a vocabulary.
     pub fn of(vocabulary: &CoreBPE) -> Ranks {
-        let mut ranks = Ranks { slots: vec![EMPTY; SLOTS].into_boxed_slice(), hasher: Swift::default() };
+        let (slots, pairs) = (vec![EMPTY; SLOTS].into_boxed_slice(), vec![NONE; 1 << 16].into_boxed_slice());
+        let mut ranks = Ranks { slots, hasher: Swift::default(), pairs };
         for rank in 0..MOST {
             let Ok(bytes) = vocabulary.decode_bytes(&[rank]) else { continue };
+            if let [one, two] = bytes.as_slice()
+                && let Some(pair) = ranks.pairs.get_mut(pair(*one, *two))
+            {
+                *pair = rank;
+                continue;
+            }
             let (first, tag) = ranks.place(&bytes);
             let mut free = (first..first + SLOTS).map(|slot| slot % SLOTS);
             if let Some(slot) = free.find(|slot| ranks.slots[*slot] == EMPTY) {
@@ -49,6 +58,9 @@ impl Ranks {
     }
 
     fn rank(&self, bytes: &[u8]) -> u32 {
+        if let [one, two] = bytes {
+            return self.pairs.get(pair(*one, *two)).copied().unwrap_or(NONE);
+        }
         let (first, tag) = self.place(bytes);
         for slot in first..first + SLOTS {
             match self.slots[slot % SLOTS] {
@@ -70,24 +82,44 @@ impl Ranks {
             return Some(run.len().min(1) as u32);
         }
         // Where each part begins, the end of the last one behind them, and the rank of a part joined with the next.
-        let mut begins: Vec<usize> = (0..=run.len()).collect();
-        let joined = |begins: &[usize], at: usize| match (begins.get(at), begins.get(at + 2)) {
-            (Some(begin), Some(end)) => run.get(*begin..*end).map_or(NONE, |bytes| self.rank(bytes)),
+        let (mut begins, mut ranks) = ([0u8; LONGEST_RUN + 1], [NONE; LONGEST_RUN]);
+        begins.iter_mut().zip(0..).for_each(|(begin, at)| *begin = at);
+        let joined = |begins: &[u8], at: usize| match (begins.get(at), begins.get(at + 2)) {
+            (Some(begin), Some(end)) => {
+                run.get(usize::from(*begin)..usize::from(*end)).map_or(NONE, |bytes| self.rank(bytes))
+            }
             _ => NONE,
         };
-        let mut ranks: Vec<u32> = (0..run.len()).map(|at| joined(&begins, at)).collect();
-        while let Some((at, rank)) = ranks.iter().copied().enumerate().min_by_key(|(_, rank)| *rank) {
-            if rank == NONE {
-                break;
-            }
-            begins.remove(at + 1);
-            ranks.remove(at + 1);
+        for (rank, two) in ranks.iter_mut().zip(run.windows(2)) {
+            *rank = self.rank(two);
+        }
+        let mut parts = run.len();
+        while let Some((at, rank)) = least(ranks.get(..parts).unwrap_or_default())
+            && rank != NONE
+        {
+            // Nothing is joined with the last part, so there are two parts at least from here on.
+            begins.copy_within(at + 2..=parts, at + 1);
+            ranks.copy_within(at + 2..parts, at + 1);
+            parts -= 1;
+            let standing = begins.get(..=parts).unwrap_or_default();
             for changed in at.saturating_sub(1)..=at {
                 if let Some(rank) = ranks.get_mut(changed) {
-                    *rank = joined(&begins, changed);
+                    *rank = joined(standing, changed);
                 }
             }
         }
-        Some(ranks.len() as u32)
+        Some(parts as u32)
     }
+}
+
+/// Returns the place of two bytes in the table of pairs.
+fn pair(one: u8, two: u8) -> usize {
+    usize::from(one) << 8 | usize::from(two)
+}
+
+/// Returns the least of some ranks and where it stands, the first of several. In two passes, since finding how small it
+/// is takes many at a time.
+fn least(ranks: &[u32]) -> Option<(usize, u32)> {
+    let least = ranks.iter().copied().min()?;
+    ranks.iter().position(|rank| *rank == least).map(|at| (at, least))
 }
