@@ -236,6 +236,8 @@ pub struct Builder {
     /// What became of each word: the number of its term.
     words: WordMap<Word>,
     terms: Terms,
+    /// What was read of the node at hand: terms as they come, each with what it counts in its last sixteen bits.
+    here: Vec<u64>,
     /// Term and weight, node by node.
     postings: Vec<(u32, u16)>,
     /// Where each node's postings end.
@@ -252,22 +254,9 @@ struct Terms {
     text: String,
     /// Where each text ends.
     ends: Vec<u32>,
-    /// What of the segment at hand each stands in.
-    stands: Vec<Stands>,
+    /// In how many nodes of the segment at hand each stands.
+    counts: Vec<u32>,
 }
-
-/// Where a term stands.
-#[derive(Clone, Copy)]
-struct Stands {
-    /// In so many nodes.
-    count: u32,
-    /// The last of them, with the place of its posting.
-    last: u32,
-    place: u32,
-}
-
-/// A term that stands nowhere yet.
-const NOWHERE: Stands = Stands { count: 0, last: u32::MAX, place: 0 };
 
 impl Terms {
     fn number(&mut self, term: &str) -> u32 {
@@ -278,7 +267,7 @@ impl Terms {
         self.numbers.insert(term, new);
         self.text.push_str(term);
         self.ends.push(self.text.len() as u32);
-        self.stands.push(NOWHERE);
+        self.counts.push(0);
         new
     }
 
@@ -290,7 +279,7 @@ impl Terms {
 
     /// Returns the terms that stand anywhere, in the order of their texts.
     fn sorted(&self) -> Vec<u32> {
-        let used = (0u32..).zip(&self.stands).filter(|(_, stands)| stands.count > 0);
+        let used = (0u32..).zip(&self.counts).filter(|(_, count)| **count > 0);
         let mut terms: Vec<(u64, u32)> = used.map(|(number, _)| (key(self.name(number).as_bytes()), number)).collect();
         terms.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.name(a.1).cmp(self.name(b.1))));
         terms.into_iter().map(|(_, number)| number).collect()
@@ -355,11 +344,22 @@ impl Builder {
 
     /// Puts in a term that is no part of the node's text, and counts nothing in its length.
     fn put(&mut self, term: &str) {
-        let Builder { terms, postings, length, head, .. } = self;
-        Node { number: head.lengths.len() as u32, weight: 1, terms, postings, length }.put_text(term, false);
+        let Builder { terms, here, length, .. } = self;
+        Node { weight: 1, terms, here, length }.put_text(term, false);
     }
 
     fn close_node(&mut self) {
+        // Sorting the few terms of a node is cheaper than asking of each, in a table of all, whether it came before.
+        self.here.sort_unstable();
+        for same in self.here.chunk_by(|a, b| a >> WEIGHT_BITS == b >> WEIGHT_BITS) {
+            let term = same.first().map_or(0, |first| first >> WEIGHT_BITS) as u32;
+            let weight = same.iter().fold(0u16, |sum, one| sum.saturating_add(*one as u16));
+            if let Some(count) = self.terms.counts.get_mut(term as usize) {
+                *count += 1;
+                self.postings.push((term, weight));
+            }
+        }
+        self.here.clear();
         self.head.lengths.push(self.length);
         self.ends.push(self.postings.len());
     }
@@ -367,8 +367,8 @@ impl Builder {
     /// Takes a text of the node at hand in; returns whether its beginning names a time.
     fn text(&mut self, text: &str, weight: u16, stop: Stop) -> bool {
         let mut names_a_time = false;
-        let Builder { stems, words, terms, postings, length, head, .. } = self;
-        let mut node = Node { number: head.lengths.len() as u32, weight, terms, postings, length };
+        let Builder { stems, words, terms, here, length, .. } = self;
+        let mut node = Node { weight, terms, here, length };
         cuts(text, |at, cut| match cut {
             Cut::Piece(Piece::Word(word)) => {
                 let known = words.get(word).unwrap_or_else(|| {
@@ -414,13 +414,13 @@ impl Builder {
     /// Does the same, and begins the next segment.
     pub fn cut(&mut self) -> Segment {
         let head = std::mem::take(&mut self.head);
-        let stands = &self.terms.stands;
+        let counts = &self.terms.counts;
         // Each term's nodes, one list behind the other; the nodes of a list are in order as they come so.
-        let mut begins = Vec::with_capacity(stands.len());
+        let mut begins = Vec::with_capacity(counts.len());
         let mut sum = 0usize;
-        for stands in stands {
+        for count in counts {
             begins.push(sum);
-            sum += stands.count as usize;
+            sum += *count as usize;
         }
         let mut lists: Vec<Posting> = vec![(0, 0); sum];
         let mut at = 0;
@@ -436,14 +436,14 @@ impl Builder {
         let mut writer = Writer::new(&mut body, head);
         for term in self.terms.sorted() {
             let end = begins[term as usize];
-            let begin = end - stands[term as usize].count as usize;
+            let begin = end - counts[term as usize] as usize;
             let Ok(()) = writer.term(self.terms.name(term).as_bytes(), &lists[begin..end]);
         }
         let Ok(head) = writer.finish();
         body.shrink_to_fit();
         self.postings.clear();
         self.ends.clear();
-        self.terms.stands.fill(NOWHERE);
+        self.terms.counts.fill(0);
         if self.words.len().max(self.terms.ends.len()) > REMEMBERED {
             (self.words, self.terms) = Default::default();
         }
@@ -453,11 +453,10 @@ impl Builder {
 
 /// The node at hand, while one of its texts is read.
 struct Node<'a> {
-    number: u32,
     /// What a term of this text counts.
     weight: u16,
     terms: &'a mut Terms,
-    postings: &'a mut Vec<(u32, u16)>,
+    here: &'a mut Vec<u64>,
     length: &'a mut u32,
 }
 
@@ -469,17 +468,12 @@ impl Node<'_> {
 
     fn put(&mut self, term: u32, counted: bool) {
         *self.length = self.length.saturating_add(u32::from(if counted { self.weight } else { 0 }));
-        let Some(stands) = self.terms.stands.get_mut(term as usize) else { return };
-        if stands.last == self.number
-            && let Some((_, sum)) = self.postings.get_mut(stands.place as usize)
-        {
-            *sum = sum.saturating_add(self.weight);
-            return;
-        }
-        *stands = Stands { count: stands.count + 1, last: self.number, place: self.postings.len() as u32 };
-        self.postings.push((term, self.weight));
+        self.here.push(u64::from(term) << WEIGHT_BITS | u64::from(self.weight));
     }
 }
+
+/// How many bits say what a term counts.
+const WEIGHT_BITS: u32 = u16::BITS;
 
 /// Whether stop words of a text are terms.
 #[derive(Clone, Copy, PartialEq, Eq)]
