@@ -416,9 +416,14 @@ fn embeddings(engine: &Engine) -> Check {
         let detail = format!("{detail}; nothing is sent there before you confirm it");
         return Check::bad(name, title, State::Degraded, detail, repair);
     }
-    match status.trouble {
-        None => Check::good(name, title, detail),
-        Some(trouble) => {
+    match (status.trouble, status.unkept) {
+        (None, None) => Check::good(name, title, detail),
+        (None, Some(unkept)) => {
+            let repair = "Notes without a vector are found by their words alone. Make room on the disk of the cache folder, \
+                          or set a model whose vectors have fewer numbers.";
+            Check::bad(name, title, State::Degraded, format!("{detail}; {unkept}"), repair)
+        }
+        (Some(trouble), _) => {
             let repair = "Until it is mended notes are found by their words alone. Look at passepartout-embedding-backend, \
                           -model and -url, or EMBEDDING_PROVIDER, EMBEDDING_MODEL and EMBEDDING_URL.";
             Check::bad(name, title, State::Degraded, format!("{detail}; {trouble}"), repair)

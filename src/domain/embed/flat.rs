@@ -85,19 +85,34 @@ impl Flat {
         if self.marks.len().is_multiple_of(BLOCK) {
             self.blocks.push(Vec::with_capacity(BLOCK * self.dimension));
         }
-        let numbers = vector.map(Vector::numbers).filter(|numbers| numbers.len() == self.dimension);
-        let (bytes, mark) = match numbers {
-            Some(numbers) => {
-                let (steps, step, off) = coarse(numbers, LARGEST);
-                (steps.into_iter().map(|step| step as i8).collect(), Mark { step, off })
-            }
-            None => (vec![0; self.dimension], Mark { step: 0.0, off: 0.0 }),
-        };
+        let (bytes, mark) = self.bytes(vector);
         if let Some(block) = self.blocks.last_mut() {
             block.extend_from_slice(&bytes);
         }
         self.marks.push(mark);
         (self.marks.len() - 1) as u32
+    }
+
+    /// Lets a row stand for another vector; one of another dimension makes it one that is never found.
+    pub fn set(&mut self, row: u32, vector: &Vector) {
+        let (bytes, new) = self.bytes(Some(vector));
+        let (block, at) = (row as usize / BLOCK, row as usize % BLOCK * self.dimension);
+        let place = self.blocks.get_mut(block).and_then(|block| block.get_mut(at..at + self.dimension));
+        if let (Some(place), Some(mark)) = (place, self.marks.get_mut(row as usize)) {
+            place.copy_from_slice(&bytes);
+            *mark = new;
+        }
+    }
+
+    fn bytes(&self, vector: Option<&Vector>) -> (Vec<i8>, Mark) {
+        let numbers = vector.map(Vector::numbers).filter(|numbers| numbers.len() == self.dimension);
+        match numbers {
+            Some(numbers) => {
+                let (steps, step, off) = coarse(numbers, LARGEST);
+                (steps.into_iter().map(|step| step as i8).collect(), Mark { step, off })
+            }
+            None => (vec![0; self.dimension], Mark { step: 0.0, off: 0.0 }),
+        }
     }
 
     /// Returns the rows nearest to a question, nearest first; of two as near, the one with the smaller number.

@@ -1,12 +1,12 @@
 //! Vectors of one embedder in a file of the cache folder: rows of one length, each with the key of its text and a checksum.
 //!
-//! Only the process that owns the store writes, and only behind what is there; whatever was torn by a crash, or changed by
+//! Only the process that owns the store writes, over rows that stand for nothing any more, or behind the last one; whatever was torn by a crash, or changed by
 //! anybody, is found by its checksum when it is read, left out, and made again. `docs/adr/0009-vectors.org` has the format.
 
 use crate::domain::embed::flat::{Flat, Near, Wanted};
 use crate::domain::embed::{PassageKey, Vector};
 use crate::edge::embed::folder;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -37,6 +37,10 @@ pub struct Kept {
     rows: Rows,
     /// The key of each row.
     keys: Vec<PassageKey>,
+    /// The rows that stand for nothing any more: the next vectors take their places.
+    idle: BTreeSet<u32>,
+    /// What the coarse rows of all vectors may take in memory, in bytes.
+    most: usize,
 }
 
 /// Keys are hashes already: their first bytes are as good as any.
@@ -137,7 +141,13 @@ impl Kept {
 
     fn nothing(path: Option<PathBuf>, name: &str, owner: bool) -> Kept {
         let name = *blake3::hash(name.as_bytes()).as_bytes();
-        Kept { path, name, owner, exact: Exact::Nowhere, flat: None, rows: Rows::default(), keys: Vec::new() }
+        let (flat, rows, keys, idle) = Default::default();
+        Kept { path, name, owner, exact: Exact::Nowhere, flat, rows, keys, idle, most: MOST_BYTES }
+    }
+
+    /// Lets them take so many bytes of memory at most, and not 256 MB.
+    pub fn within(self, most: usize) -> Kept {
+        Kept { most, ..self }
     }
 
     /// Opens what a folder holds of an embedder's vectors; returns how many rows were not as they had been written, too.
@@ -169,7 +179,7 @@ impl Kept {
         let whole = (file.metadata()?.len().saturating_sub(HEAD as u64) / long as u64) as usize;
         let mut flat = Flat::new(dimension);
         let (mut bytes, mut damaged) = (vec![0; long], 0);
-        for _ in 0..whole.min(most(dimension)) {
+        for _ in 0..whole.min(self.most_of(dimension)) {
             reader.read_exact(&mut bytes)?;
             match read_row(&bytes) {
                 Some((key, vector)) => {
@@ -188,6 +198,7 @@ impl Kept {
         // What a crash left half written behind the last row is written over by the next one.
         self.flat = Some(flat);
         self.exact = Exact::File(file);
+        self.find_idle();
         Ok(damaged)
     }
 
@@ -212,7 +223,9 @@ impl Kept {
             Exact::Nowhere | Exact::File(_) => 0,
             Exact::Memory(vectors) => vectors.len() * self.dimension().unwrap_or(0) * size_of::<f32>(),
         };
-        let rows = self.rows.capacity() * (KEY + size_of::<u32>() + 1) + self.keys.capacity() * KEY;
+        let rows = self.rows.capacity() * (KEY + size_of::<u32>() + 1)
+            + self.keys.capacity() * KEY
+            + self.idle.len() * size_of::<u32>();
         exact + rows + self.flat.as_ref().map_or(0, Flat::heap_bytes)
     }
 
@@ -244,7 +257,9 @@ impl Kept {
                 let long = length(self.dimension()?);
                 let mut bytes = vec![0; long];
                 file.read_exact_at(&mut bytes, HEAD as u64 + u64::from(row) * long as u64).ok()?;
-                read_row(&bytes).map(|(_, vector)| vector)
+                // Whoever owns the store may have written another one there.
+                let ours = self.keys.get(row as usize)?;
+                read_row(&bytes).filter(|(key, _)| key == ours).map(|(_, vector)| vector)
             }
         }
     }
@@ -260,6 +275,18 @@ impl Kept {
         self.flat.as_ref().map_or(0, Flat::len)
     }
 
+    /// Returns how many vectors more there is room for; `dimension` is what they will have, if that is known, as long as there
+    /// is none.
+    pub fn room(&self, dimension: Option<usize>) -> usize {
+        let most = |dimension: usize| self.most_of(dimension).saturating_sub(self.rows()) + self.idle.len();
+        self.dimension().or(dimension).map_or(usize::MAX, most)
+    }
+
+    /// Returns how many vectors of a dimension there may be.
+    fn most_of(&self, dimension: usize) -> usize {
+        self.most / dimension.max(1)
+    }
+
     /// Keeps vectors, each under the key of its text. Either all of them are kept, or none.
     ///
     /// # Errors
@@ -270,24 +297,43 @@ impl Kept {
         if let Some((_, other)) = vectors.iter().find(|(_, vector)| vector.dimension() != dimension) {
             return Err(KeepError::Dimension(other.dimension(), dimension));
         }
-        if self.rows() + vectors.len() > most(dimension) {
-            return Err(KeepError::Full(most(dimension)));
+        if vectors.len() > self.room(Some(dimension)) {
+            return Err(KeepError::Full(self.most_of(dimension)));
         }
-        self.write(dimension, vectors)?;
-        let flat = self.flat.get_or_insert_with(|| Flat::new(dimension));
-        for (key, vector) in vectors {
-            let row = flat.push(Some(vector));
-            self.rows.insert(*key, row);
-            self.keys.push(*key);
+        let free: Vec<u32> = self.idle.iter().copied().chain(self.rows() as u32..).take(vectors.len()).collect();
+        self.begin(dimension)?;
+        for (row, (key, vector)) in free.iter().zip(vectors) {
+            self.write(*row, key, vector)?;
+        }
+        for (row, (key, vector)) in free.into_iter().zip(vectors) {
+            self.note(dimension, row, *key, vector);
         }
         Ok(())
     }
 
-    fn write(&mut self, dimension: usize, vectors: &[(PassageKey, Vector)]) -> io::Result<()> {
+    /// Notes what was written as a row.
+    fn note(&mut self, dimension: usize, row: u32, key: PassageKey, vector: &Vector) {
+        let flat = self.flat.get_or_insert_with(|| Flat::new(dimension));
+        self.idle.remove(&row);
+        match self.keys.get_mut(row as usize) {
+            Some(before) => {
+                flat.set(row, vector);
+                *before = key;
+            }
+            None => {
+                flat.push(Some(vector));
+                self.keys.push(key);
+            }
+        }
+        // One that stands twice counts where it was written last.
+        self.idle.extend(self.rows.insert(key, row).filter(|before| *before != row));
+    }
+
+    /// Makes sure that there is something to write to.
+    fn begin(&mut self, dimension: usize) -> io::Result<()> {
         if !self.owner {
             return Err(io::Error::other("another process owns the store"));
         }
-        let at = HEAD as u64 + (self.rows() * length(dimension)) as u64;
         if let (Exact::Nowhere, Some(path)) = (&self.exact, &self.path) {
             // It may have been removed, as a cache may be.
             path.parent().map_or(Ok(()), folder::make)?;
@@ -296,18 +342,32 @@ impl Kept {
             file.write_all_at(&head(&self.name, dimension), 0)?;
             self.exact = Exact::File(file);
         }
+        Ok(())
+    }
+
+    /// Writes one row, over one that stands for nothing or behind the last one.
+    fn write(&mut self, at: u32, key: &PassageKey, vector: &Vector) -> io::Result<()> {
         match &mut self.exact {
             Exact::Nowhere => Err(io::Error::other("there is no folder")),
             Exact::Memory(kept) => {
-                kept.extend(vectors.iter().map(|(_, vector)| vector.clone()));
+                match kept.get_mut(at as usize) {
+                    Some(before) => *before = vector.clone(),
+                    None => kept.push(vector.clone()),
+                }
                 Ok(())
             }
+            // What was half written stands for nothing, and is written over by the next one.
             Exact::File(file) => {
-                let bytes: Vec<u8> = vectors.iter().flat_map(|(key, vector)| row(key, vector)).collect();
-                // What was half written is written over by the next ones, as they stand at the same place.
-                file.write_all_at(&bytes, at)
+                let long = length(vector.dimension());
+                file.write_all_at(&row(key, vector), HEAD as u64 + u64::from(at) * long as u64)
             }
         }
+    }
+
+    /// Finds the rows that stand for nothing.
+    fn find_idle(&mut self) {
+        let rows = (0u32..).zip(&self.keys);
+        self.idle = rows.filter(|(row, key)| self.rows.get(*key) != Some(row)).map(|(row, _)| row).collect();
     }
 
     /// Lets go of the vectors of texts that nobody wants any more. What they took on the disk is freed once it is much.
@@ -316,7 +376,8 @@ impl Kept {
     /// When the file could not be written anew; nothing of what is wanted is lost then.
     pub fn retain(&mut self, wanted: &HashSet<PassageKey>) -> io::Result<()> {
         self.rows.retain(|key, _| wanted.contains(key));
-        let idle = self.rows() - self.rows.len();
+        self.find_idle();
+        let idle = self.idle.len();
         if self.owner && idle >= FEW && idle * 4 >= self.rows() { self.renew() } else { Ok(()) }
     }
 
@@ -354,6 +415,7 @@ impl Kept {
             }
         };
         (self.exact, self.flat, self.rows, self.keys) = (exact, Some(flat), rows, keys);
+        self.idle.clear();
         Ok(())
     }
 
@@ -364,11 +426,6 @@ impl Kept {
             let _ = std::fs::remove_file(path);
         }
         self.exact = if self.path.is_some() { Exact::Nowhere } else { Exact::Memory(Vec::new()) };
-        (self.flat, self.rows, self.keys) = (None, Rows::default(), Vec::new());
+        (self.flat, self.rows, self.keys, self.idle) = Default::default();
     }
-}
-
-/// Returns how many vectors of a dimension there is room for.
-fn most(dimension: usize) -> usize {
-    MOST_BYTES / dimension.max(1)
 }

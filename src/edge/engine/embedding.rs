@@ -50,6 +50,8 @@ pub(in crate::edge) struct Embedding {
     questions: Mutex<VecDeque<(PassageKey, Vector)>>,
     /// Held by whoever embeds.
     draining: tokio::sync::Mutex<()>,
+    /// Vectors that were made and not kept: they are kept before anything else is sent.
+    left_over: Mutex<Vec<(PassageKey, Vector)>>,
     /// Told when memory changed, or something may go on.
     wake: Arc<Notify>,
 }
@@ -69,6 +71,8 @@ struct State {
     folder: Option<std::path::PathBuf>,
     /// Whether this process may write there.
     owner: bool,
+    /// What vectors may take in memory, in bytes, when it is not what they usually may.
+    most: Option<usize>,
     /// Why the settings name no embedder that can be used.
     wrong: Option<String>,
     failures: u32,
@@ -76,6 +80,8 @@ struct State {
     rests_until: Option<Timestamp>,
     /// What went wrong last, until something goes well.
     trouble: Option<String>,
+    /// Why vectors are not kept, until they are again. The server has nothing to do with it.
+    unkept: Option<String>,
     /// It is not local, and the user has not confirmed it.
     unconfirmed: bool,
     /// Texts that the server does not take, or that quote what stays here; not tried again before the next start.
@@ -100,6 +106,8 @@ pub enum Drained {
     Unconfirmed,
     /// It failed, or it is not time to try again yet.
     Resting,
+    /// There is no room for more, in memory or on the disk. Those that are there are searched as ever.
+    Full,
 }
 
 /// What came of one request.
@@ -109,6 +117,8 @@ enum Step {
     Anew,
     /// It is given up for now.
     Rest,
+    /// What was made could not be kept.
+    Full,
 }
 
 impl Engine {
@@ -135,7 +145,13 @@ impl Engine {
     /// Puts another embedder in the place of the one that the settings name; for tests and for whoever knows better.
     pub fn embed_with(&self, embedder: Arc<dyn Embedder>) {
         *self.embedding.kept.write() = None;
+        self.embedding.left_over.lock().clear();
         *self.embedding.embedder.write() = Some(embedder);
+    }
+
+    /// Lets vectors take so many bytes of memory at most, from when they are opened next; for tests and small machines.
+    pub fn embed_within(&self, most: usize) {
+        self.embedding.state.lock().most = Some(most);
     }
 
     /// Is told whenever there may be something to embed.
@@ -172,16 +188,19 @@ impl Engine {
         }
         loop {
             let (engine, reader) = (self.clone(), embedder.locality());
-            let missing = aside(move || engine.follow_keys(reader)).await;
+            let missing = match aside(move || engine.missing_now(reader)).await {
+                Ok(missing) => missing,
+                Err(why) => return self.note_unkept(&why),
+            };
             match self.embed_missing(embedder.as_ref(), missing).await {
                 Ok(true) => {}
-                Ok(false) => break,
+                Ok(false) => {
+                    self.embedding.state.lock().unkept = None;
+                    return Drained::Done;
+                }
                 Err(why) => return why,
             }
         }
-        let engine = self.clone();
-        aside(move || engine.let_go_of_vectors()).await;
-        Drained::Done
     }
 
     /// Embeds what is missing; returns whether it has to be looked up again, as all vectors are made anew.
@@ -193,11 +212,22 @@ impl Engine {
         if !missing.is_empty() && !self.may_embed(embedder).await {
             return Err(Drained::Unconfirmed);
         }
-        for places in missing.chunks(BATCH) {
+        let mut left = missing.as_slice();
+        while !left.is_empty() {
             if self.stop.load(Ordering::Relaxed) || !self.is_idle() {
                 self.embed_soon();
                 return Err(Drained::Interrupted);
             }
+            // Nothing is sent for a vector that cannot be kept.
+            let (engine, dimension) = (self.clone(), embedder.dimension());
+            let room =
+                aside(move || engine.embedding.kept.read().as_ref().map_or(usize::MAX, |kept| kept.room(dimension)));
+            let (places, rest) = left.split_at(left.len().min(BATCH).min(room.await));
+            if places.is_empty() {
+                let kept = self.embedding_status().vectors;
+                return Err(self.note_unkept(&KeepError::Full(kept)));
+            }
+            left = rest;
             let (engine, places, reader) = (self.clone(), places.to_vec(), embedder.locality());
             let Some(passages) = aside(move || engine.passages(&places, reader)).await else {
                 // It is gone on with when they have been read.
@@ -208,6 +238,7 @@ impl Engine {
                 Step::Kept => {}
                 Step::Anew => return Ok(true),
                 Step::Rest => return Err(Drained::Resting),
+                Step::Full => return Err(Drained::Full),
             }
             let mut state = self.embedding.state.lock();
             state.waiting = state.waiting.saturating_sub(count);
@@ -265,21 +296,42 @@ impl Engine {
         }
         let rows: Vec<(PassageKey, Vector)> = sent.iter().map(Passage::key).zip(vectors).collect();
         let engine = self.clone();
-        let kept = aside(move || match engine.embedding.kept.write().as_mut() {
-            Some(kept) => kept.put(&rows),
-            None => Ok(()),
-        });
-        match kept.await {
+        match aside(move || engine.keep(rows)).await {
             Ok(()) => {
                 self.note_success(embedder);
                 Step::Kept
             }
             Err(KeepError::Dimension(now, before)) => self.vectors_anew(embedder, now, before),
             Err(why @ (KeepError::Full(_) | KeepError::Disk(_))) => {
-                let text = format!("vectors are not kept: {why}");
-                self.note_failure(&EmbedError { kind: EmbedErrorKind::Refused, text, after: None })
+                self.note_success(embedder);
+                self.note_unkept(&why);
+                Step::Full
             }
         }
+    }
+
+    /// Keeps vectors; those for which there is no room now are kept first of all later.
+    fn keep(&self, rows: Vec<(PassageKey, Vector)>) -> Result<(), KeepError> {
+        let kept = match self.embedding.kept.write().as_mut() {
+            Some(kept) => kept.put(&rows),
+            None => return Ok(()),
+        };
+        match &kept {
+            Ok(()) => self.embedding.state.lock().unkept = None,
+            Err(KeepError::Full(_) | KeepError::Disk(_)) => *self.embedding.left_over.lock() = rows,
+            Err(KeepError::Dimension(..)) => {}
+        }
+        kept
+    }
+
+    /// Notes that vectors are not kept, and says so once.
+    fn note_unkept(&self, why: &KeepError) -> Drained {
+        let text = format!("vectors are not kept: {why}");
+        let before = self.embedding.state.lock().unkept.replace(text.clone());
+        if before.is_none() {
+            self.say(LogLevel::Warning, &format!("{text}. Notes without one are found by their words alone"));
+        }
+        Drained::Full
     }
 
     /// The server gives vectors of another dimension: those that are kept are compared with nothing any more.

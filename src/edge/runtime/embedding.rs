@@ -21,7 +21,7 @@ pub(super) async fn follow(engine: Weak<Engine>) {
             match drained {
                 // What is under way ends soon.
                 Drained::Interrupted => tokio::time::sleep(REST).await,
-                Drained::Nothing | Drained::Done | Drained::Unconfirmed | Drained::Resting => {
+                Drained::Nothing | Drained::Done | Drained::Unconfirmed | Drained::Resting | Drained::Full => {
                     tokio::time::sleep(JOB).await;
                 }
             }

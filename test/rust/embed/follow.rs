@@ -305,6 +305,54 @@ async fn a_text_that_is_not_taken_holds_no_other_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn without_room_for_more_nothing_is_sent_for_nothing_and_questions_keep_their_vectors() {
+    let notes = |count: usize| -> String { (0..count).map(|n| format!("* Note {n}\nAbout ferry {n}.\n")).collect() };
+    let home = Home::new(&[("notes.org", &notes(100))]);
+    let scripted = Scripted::new(Locality::Local);
+    let engine = engine(&home, &scripted).await;
+    engine.embed_within(384 * 80);
+    assert_eq!(engine.embed_what_waits().await, Drained::Full);
+    let status = engine.embedding_status();
+    assert_eq!((scripted.sent().len(), status.vectors, status.waiting), (80, 80, 20));
+    assert_eq!((status.trouble, said(&engine, "there is room for 80 vectors and no more")), (None, 1));
+    assert!(status.unkept.is_some());
+    assert_eq!(engine.embed_what_waits().await, Drained::Full);
+    assert_eq!((scripted.sent(), said(&engine, "vectors are not kept")), (Vec::new(), 1), "it is said once");
+    engine.embed_asked("which ferry?", &origin().session).await;
+    assert_eq!(scripted.sent(), ["which ferry?"], "what is there is searched still");
+    // What changed takes the place of what it was, and what went makes room.
+    let changed = notes(100).replace("ferry 5.", "the last ferry.");
+    for (text, drained, count) in [(changed, Drained::Full, 80), (notes(50), Drained::Done, 50)] {
+        std::fs::write(home.file("notes.org"), text).expect("a file of the memex");
+        home.read(&engine).await;
+        assert_eq!(engine.embed_what_waits().await, drained);
+        assert_eq!(engine.embedding_status().vectors, count);
+    }
+    assert_eq!(engine.embedding_status().unkept, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_that_the_disk_does_not_take_are_kept_and_made_once() {
+    let home = Home::new(&[("trip.org", TRIP)]);
+    let scripted = Scripted::new(Locality::Local);
+    let engine = engine(&home, &scripted).await;
+    let config = home.config();
+    let folder = passepartout::edge::embed::folder::of(&config.cache, &config.store);
+    let name = blake3::hash(b"scripted m").to_hex();
+    let in_the_way = folder.join(format!("{}.vec", &name[..24]));
+    std::fs::create_dir_all(&in_the_way).expect("a folder of the cache");
+    for sent in [2, 0] {
+        assert_eq!(engine.embed_what_waits().await, Drained::Full);
+        assert_eq!((scripted.sent().len(), said(&engine, "vectors are not kept")), (sent, 1));
+        assert_eq!(engine.embedding_status().trouble, None, "the server is well");
+    }
+    std::fs::remove_dir(&in_the_way).expect("it is empty");
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    let status = engine.embedding_status();
+    assert_eq!((scripted.sent().len(), status.vectors, status.unkept), (0, 2, None), "nothing is made twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_near_is_found_by_question_and_by_node_and_only_for_who_may_see_it() {
     let home = Home::new(&[("trip.org", TRIP), ("diary.org", "* Lisboa :private:\nThe ferry leaves at nine, too.\n")]);
     let scripted = Scripted::new(Locality::Local);

@@ -157,6 +157,32 @@ fn what_cannot_be_kept_is_refused_whole() {
 }
 
 #[test]
+fn what_is_let_go_leaves_its_place_to_the_next() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let bytes = |count: usize| count * DIMENSION;
+    for in_memory in [false, true] {
+        let kept = if in_memory { Kept::in_memory("fake m") } else { Kept::open(folder.path(), "fake m", true).0 };
+        let mut kept = kept.within(bytes(10));
+        assert_eq!((kept.room(None), kept.room(Some(DIMENSION))), (usize::MAX, 10));
+        kept.put(&rows(0..10)).expect("there is room");
+        let refused = kept.put(&rows([10]));
+        assert!(matches!(refused, Err(KeepError::Full(10))), "{refused:?}");
+        kept.retain(&rows(3..10).into_iter().map(|(key, _)| key).collect()).expect("the disk takes it");
+        let refused = kept.put(&rows(20..24));
+        assert!(matches!(refused, Err(KeepError::Full(10))) && kept.room(None) == 3, "{refused:?}");
+        let (beside, _) = Kept::open(folder.path(), "fake m", false);
+        kept.put(&rows(20..23)).expect("there is room");
+        assert_eq!((sound(&kept), kept.rows(), kept.room(None)), ((3..10).chain(20..23).collect(), 10, 0));
+        let near = kept.search(&vector(21), Wanted { most: 1, least: 0.99 }, &|_| true);
+        assert_eq!(near.first().and_then(|near| kept.key(near.row)), Some(key(21)));
+        if !in_memory {
+            assert_eq!(beside.vector(&key(0)), None, "whoever reads beside finds no other vector in its place");
+            assert_eq!(sound(&Kept::open(folder.path(), "fake m", true).0), (3..10).chain(20..23).collect());
+        }
+    }
+}
+
+#[test]
 fn what_is_let_go_frees_its_room() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for in_memory in [false, true] {

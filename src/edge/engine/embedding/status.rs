@@ -26,6 +26,8 @@ pub struct EmbeddingStatus {
     pub refused: usize,
     /// What is wrong with the settings, or went wrong last.
     pub trouble: Option<String>,
+    /// Why no more vectors are kept; those that are there count.
+    pub unkept: Option<String>,
     /// It is not local, and waits for the user to confirm it.
     pub unconfirmed: bool,
 }
@@ -71,6 +73,7 @@ impl Engine {
             kept_back: state.kept_back,
             refused: state.refused.len(),
             trouble: state.wrong.clone().or_else(|| state.trouble.clone()),
+            unkept: state.unkept.clone(),
             unconfirmed: state.unconfirmed,
         }
     }

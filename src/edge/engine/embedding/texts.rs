@@ -7,7 +7,7 @@ use crate::domain::memory::card::Card;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::port::{Locality, LogLevel};
 use crate::edge::embed::folder;
-use crate::edge::embed::kept::Kept;
+use crate::edge::embed::kept::{KeepError, Kept};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,9 +18,9 @@ impl Engine {
         if self.embedding.kept.read().is_some() {
             return;
         }
-        let (folder, owner) = {
+        let (folder, owner, most) = {
             let state = self.embedding.state.lock();
-            (state.folder.clone(), state.owner)
+            (state.folder.clone(), state.owner, state.most)
         };
         let (kept, damaged) = match folder {
             None => (Kept::in_memory(name), 0),
@@ -32,7 +32,25 @@ impl Engine {
         if damaged > 0 {
             self.say(LogLevel::Warning, "some vectors in the cache folder were damaged; they are made again");
         }
-        *self.embedding.kept.write() = Some(kept);
+        *self.embedding.kept.write() = Some(match most {
+            Some(most) => kept.within(most),
+            None => kept,
+        });
+    }
+
+    /// Makes room, keeps what was made and not kept yet, and returns the nodes whose vector is missing then.
+    pub(super) fn missing_now(&self, reader: Locality) -> Result<Vec<(Arc<str>, usize)>, KeepError> {
+        let missing = self.follow_keys(reader);
+        self.let_go_of_vectors();
+        let left_over = std::mem::take(&mut *self.embedding.left_over.lock());
+        if left_over.is_empty() {
+            return Ok(missing);
+        }
+        match self.keep(left_over) {
+            // With vectors of another length they are of no use, and made again.
+            Ok(()) | Err(KeepError::Dimension(..)) => Ok(self.follow_keys(reader)),
+            Err(why) => Err(why),
+        }
     }
 
     /// Reads which texts memory has now, and returns the nodes whose vector is missing, those of the files that changed last
