@@ -104,6 +104,19 @@ impl Flat {
         }
     }
 
+    /// Takes the last row away.
+    pub fn pop(&mut self) {
+        if self.marks.pop().is_none() {
+            return;
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            block.truncate(block.len().saturating_sub(self.dimension));
+        }
+        if self.marks.len().is_multiple_of(BLOCK) {
+            self.blocks.pop();
+        }
+    }
+
     fn bytes(&self, vector: Option<&Vector>) -> (Vec<i8>, Mark) {
         let numbers = vector.map(Vector::numbers).filter(|numbers| numbers.len() == self.dimension);
         match numbers {

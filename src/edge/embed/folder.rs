@@ -28,7 +28,7 @@ pub fn sweep(all: &Path) {
     let below = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
     for folder in below(all.to_path_buf()) {
         for file in below(folder.clone()) {
-            let ours = file.extension().is_some_and(|end| end == "vec" || end == "part");
+            let ours = file.extension().is_some_and(|end| end == "vec");
             let modified = std::fs::metadata(&file).and_then(|about| about.modified());
             let old = modified.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > ABANDONED));
             if ours && old {

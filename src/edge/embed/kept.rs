@@ -9,7 +9,7 @@ use crate::edge::embed::folder;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ const SUM: usize = 8;
 const KEY: usize = size_of::<PassageKey>();
 /// What the coarse rows of all vectors may take in memory.
 const MOST_BYTES: usize = 256 << 20;
-/// When so many rows stand for nothing any more, and they are a quarter of all, the file is written anew.
+/// When so many rows stand for nothing any more, and they are a quarter of all, the file is made shorter.
 const FEW: usize = 256;
 
 /// The vectors of one embedder.
@@ -370,53 +370,60 @@ impl Kept {
         self.idle = rows.filter(|(row, key)| self.rows.get(*key) != Some(row)).map(|(row, _)| row).collect();
     }
 
-    /// Lets go of the vectors of texts that nobody wants any more. What they took on the disk is freed once it is much.
-    ///
-    /// # Errors
-    /// When the file could not be written anew; nothing of what is wanted is lost then.
-    pub fn retain(&mut self, wanted: &HashSet<PassageKey>) -> io::Result<()> {
+    /// Lets go of the vectors of texts that nobody wants any more: the next ones take their places.
+    pub fn retain(&mut self, wanted: &HashSet<PassageKey>) {
         self.rows.retain(|key, _| wanted.contains(key));
         self.find_idle();
-        let idle = self.idle.len();
-        if self.owner && idle >= FEW && idle * 4 >= self.rows() { self.renew() } else { Ok(()) }
     }
 
-    /// Writes the file anew with what is wanted of it, and takes its place at once.
-    fn renew(&mut self) -> io::Result<()> {
-        let Some(dimension) = self.dimension() else { return Ok(()) };
-        let mut wanted: Vec<(u32, PassageKey)> = self.rows.iter().map(|(key, row)| (*row, *key)).collect();
-        wanted.sort_unstable();
-        let (mut flat, mut rows, mut keys) = (Flat::new(dimension), Rows::default(), Vec::new());
-        let found = wanted.into_iter().filter_map(|(row, key)| Some((key, self.at(row)?)));
-        let exact = match &self.path {
-            None => {
-                let vectors: Vec<(PassageKey, Vector)> = found.collect();
-                for (key, vector) in &vectors {
-                    rows.insert(*key, flat.push(Some(vector)));
-                    keys.push(*key);
-                }
-                Exact::Memory(vectors.into_iter().map(|(_, vector)| vector).collect())
+    /// Returns whether so much stands for nothing that it is worth to [`Kept::shrink`].
+    pub fn is_slack(&self) -> bool {
+        self.owner && self.idle.len() >= FEW && self.idle.len() * 4 >= self.rows()
+    }
+
+    /// Moves at most so many of the last vectors to where nothing is wanted, and frees what is behind them then. Returns
+    /// whether more is to do. It takes no room on the disk, and whenever it ends nothing is lost: what was moved stands at
+    /// both places before it is cut off.
+    ///
+    /// # Errors
+    /// When the disk takes nothing; all that is wanted is there still.
+    pub fn shrink(&mut self, most: usize) -> io::Result<bool> {
+        let Some(dimension) = self.dimension().filter(|_| self.owner) else { return Ok(false) };
+        let mut moved = 0;
+        while let Some(last) = (self.rows() as u32).checked_sub(1) {
+            if self.idle.remove(&last) {
+                self.drop_last();
+                continue;
             }
-            Some(path) => {
-                let part = path.with_extension("part");
-                let mut options = OpenOptions::new();
-                let file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&part)?;
-                let mut writer = BufWriter::new(&file);
-                writer.write_all(&head(&self.name, dimension))?;
-                for (key, vector) in found {
-                    writer.write_all(&row(&key, &vector))?;
-                    rows.insert(key, flat.push(Some(&vector)));
-                    keys.push(key);
+            let Some(free) = self.idle.first().copied().filter(|_| moved < most) else { break };
+            moved += 1;
+            let found = self.key(last).and_then(|key| Some((key, self.at(last)?)));
+            match found {
+                Some((key, vector)) => {
+                    self.write(free, &key, &vector)?;
+                    self.note(dimension, free, key, &vector);
                 }
-                writer.flush()?;
-                drop(writer);
-                std::fs::rename(&part, path)?;
-                Exact::File(file)
+                // What cannot be read is made again.
+                None => {
+                    self.keys.get(last as usize).map(|key| self.rows.remove(key));
+                    self.idle.insert(last);
+                }
             }
-        };
-        (self.exact, self.flat, self.rows, self.keys) = (exact, Some(flat), rows, keys);
-        self.idle.clear();
-        Ok(())
+        }
+        if let Exact::File(file) = &self.exact {
+            file.set_len(HEAD as u64 + (self.rows() * length(dimension)) as u64)?;
+        }
+        Ok(!self.idle.is_empty())
+    }
+
+    fn drop_last(&mut self) {
+        self.keys.pop();
+        if let Some(flat) = &mut self.flat {
+            flat.pop();
+        }
+        if let Exact::Memory(vectors) = &mut self.exact {
+            vectors.pop();
+        }
     }
 
     /// Forgets all of them, as when a model gives vectors of another dimension.

@@ -82,6 +82,8 @@ struct State {
     trouble: Option<String>,
     /// Why vectors are not kept, until they are again. The server has nothing to do with it.
     unkept: Option<String>,
+    /// The file of vectors could not be made shorter.
+    stuck: bool,
     /// It is not local, and the user has not confirmed it.
     unconfirmed: bool,
     /// Texts that the server does not take, or that quote what stays here; not tried again before the next start.

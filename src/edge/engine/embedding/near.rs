@@ -53,10 +53,13 @@ impl Engine {
 
     async fn embed_question(self: &Arc<Self>, text: &str, privacy: Privacy) {
         let Some(embedder) = self.embedder() else { return };
-        let engine = self.clone();
-        let empty = aside(move || engine.embedding.kept.read().as_ref().is_none_or(|kept| kept.is_empty()));
         let Some(passage) = Passage::new(text, privacy) else { return };
-        if self.rests() || empty.await || self.vector_of(&passage.key()).is_some() {
+        let (engine, key) = (self.clone(), passage.key());
+        let wanted = aside(move || {
+            let empty = engine.embedding.kept.read().as_ref().is_none_or(|kept| kept.is_empty());
+            !empty && engine.vector_of(&key).is_none()
+        });
+        if self.rests() || !wanted.await {
             return;
         }
         let passage = passage.masked(&|text| self.vault.mask(text));

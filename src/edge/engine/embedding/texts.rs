@@ -8,9 +8,13 @@ use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::port::{Locality, LogLevel};
 use crate::edge::embed::folder;
 use crate::edge::embed::kept::{KeepError, Kept};
+use parking_lot::RwLockWriteGuard;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// So many vectors are moved while nobody else can have one.
+const STEP: usize = 64;
 
 impl Engine {
     /// Opens the vectors of an embedder, unless they are open.
@@ -152,10 +156,28 @@ impl Engine {
             }
             known.values().flat_map(|keys| keys.keys.iter().flatten().copied()).collect()
         };
-        if let Some(kept) = self.embedding.kept.write().as_mut()
-            && let Err(why) = kept.retain(&wanted)
-        {
-            self.say(LogLevel::Info, &format!("the file of vectors could not be written anew: {why}"));
+        match self.embedding.kept.write().as_mut() {
+            Some(kept) => kept.retain(&wanted),
+            None => return,
         }
+        let slack = self.embedding.kept.read().as_ref().is_some_and(Kept::is_slack);
+        let shrunk = if slack { self.shrink_vectors() } else { Ok(()) };
+        let stuck = shrunk.err().map(|why| format!("the file of vectors could not be made shorter: {why}"));
+        // It is tried again with each change, as it costs nothing, and said once.
+        let before = std::mem::replace(&mut self.embedding.state.lock().stuck, stuck.is_some());
+        stuck.filter(|_| !before).into_iter().for_each(|text| self.say(LogLevel::Info, &text));
+    }
+
+    /// Frees what stands for nothing, a little at a time: whoever asks for vectors meanwhile gets them in between.
+    fn shrink_vectors(&self) -> std::io::Result<()> {
+        while !self.stop.load(Ordering::Relaxed) {
+            let mut kept = self.embedding.kept.write();
+            let more = kept.as_mut().map_or(Ok(false), |kept| kept.shrink(STEP));
+            RwLockWriteGuard::unlock_fair(kept);
+            if !more? {
+                break;
+            }
+        }
+        Ok(())
     }
 }
