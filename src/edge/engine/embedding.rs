@@ -12,6 +12,7 @@ pub use status::EmbeddingStatus;
 
 use crate::domain::embed::{Admitted, Batch, Passage, PassageKey, Vector};
 use crate::domain::id::ObjectHash;
+use crate::domain::label::Privacy;
 use crate::domain::memory::view::NodeRef;
 use crate::domain::port::{EmbedError, EmbedErrorKind, Embedder, Locality, LogLevel};
 use crate::edge::embed::kept::{KeepError, Kept};
@@ -34,8 +35,8 @@ const BATCH: usize = 64;
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(30);
 /// The longest of these pauses.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(3600);
-/// After so many texts in a row that the server does not take, it is the server that is at fault.
-const MOST_REFUSED: u32 = 8;
+/// A text that any server takes: one that does not take this is at fault itself.
+const ANY_TEXT: &str = "Passepartout";
 /// So often at most all vectors are made anew because the server gives others now, until the next start.
 const MOST_RENEWALS: u32 = 3;
 
@@ -251,7 +252,8 @@ impl Engine {
     /// Embeds some passages; those among them that the server does not take are found out and left out.
     async fn embed_passages(self: &Arc<Self>, embedder: &dyn Embedder, passages: Vec<(NodeRef, Passage)>) -> Step {
         let mut parts = vec![passages];
-        let mut refused = 0;
+        // Whether it took something since it refused a text for good.
+        let mut takes = false;
         while let Some(mut part) = parts.pop() {
             let passages = part.iter().map(|(_, passage)| passage.clone()).collect();
             let Admitted { batch: Some(batch), sent, .. } = Batch::admit(embedder.locality(), passages) else {
@@ -259,6 +261,7 @@ impl Engine {
             };
             match embedder.embed(&batch).await {
                 Ok(vectors) => {
+                    takes = true;
                     // It went there, whatever becomes of what came back.
                     self.count_embedded(embedder, &part, &sent);
                     match self.keep_vectors(embedder, &sent, vectors).await {
@@ -266,13 +269,18 @@ impl Engine {
                         other => return other,
                     }
                 }
-                Err(error) if error.kind == EmbedErrorKind::Texts && refused < MOST_REFUSED => {
+                Err(error) if error.kind == EmbedErrorKind::Texts => {
+                    // A page for browsers, or a proxy that refuses everything, says nothing of these texts.
+                    if !takes && !takes_any(embedder).await {
+                        return self.note_failure(&error);
+                    }
+                    takes = true;
                     if part.len() > 1 {
                         let rest = part.split_off(part.len() / 2);
                         parts.extend([rest, part]);
                         continue;
                     }
-                    refused += 1;
+                    takes = false;
                     self.count_embedded(embedder, &part, &sent);
                     self.embedding.state.lock().refused.extend(sent.iter().map(Passage::key));
                     self.say(LogLevel::Info, &format!("a note has no vector: {}", error.text));
@@ -423,6 +431,15 @@ impl Engine {
             self.say(LogLevel::Warning, &text);
         }
         may
+    }
+}
+
+/// Returns whether an embedder makes a vector of anything now.
+async fn takes_any(embedder: &dyn Embedder) -> bool {
+    let passage = Passage::new(ANY_TEXT, Privacy::Open);
+    match Batch::admit(embedder.locality(), passage.into_iter().collect()).batch {
+        Some(batch) => embedder.embed(&batch).await.is_ok(),
+        None => false,
     }
 }
 

@@ -28,7 +28,7 @@ struct Scripted {
     /// How many numbers its vectors have.
     dimension: Mutex<usize>,
     /// It takes no batch with a text that holds this.
-    bad: Option<&'static str>,
+    bad: Mutex<Option<&'static str>>,
     /// What happens while it makes its next vectors.
     meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
@@ -39,8 +39,8 @@ impl Scripted {
     }
 
     fn named(name: &str, locality: Locality) -> Scripted {
-        let (sent, faults, meanwhile) = Default::default();
-        Scripted { name: name.to_string(), locality, sent, faults, dimension: Mutex::new(384), bad: None, meanwhile }
+        let (sent, faults, bad, meanwhile) = Default::default();
+        Scripted { name: name.to_string(), locality, sent, faults, dimension: Mutex::new(384), bad, meanwhile }
     }
 
     /// Returns what it was sent since it was asked last.
@@ -78,7 +78,8 @@ impl Embedder for Scripted {
         if let Some(fault) = self.faults.lock().expect("not poisoned").pop_front() {
             return Err(fault);
         }
-        if self.bad.is_some_and(|bad| batch.texts().iter().any(|text| text.contains(bad))) {
+        let bad = *self.bad.lock().expect("not poisoned");
+        if bad.is_some_and(|bad| batch.texts().iter().any(|text| text.contains(bad))) {
             return Err(EmbedError::texts("it does not take that"));
         }
         self.sent.lock().expect("not poisoned").extend(batch.texts().iter().cloned());
@@ -225,7 +226,8 @@ async fn what_was_sent_elsewhere_though_it_is_marked_is_counted() {
     let notes = format!("* Port\n{same}\n* Boat :warned:\nIt is BADLY green.\n* Crew :warned:\nThey are five.\n");
     let kept = format!("* Port :private:\n{same}\n");
     let home = Home::new(&[("a.org", &notes), ("b.org", &kept)]);
-    let scripted = Arc::new(Scripted { bad: Some("BADLY"), ..Scripted::named("scripted m", Locality::Remote) });
+    let scripted =
+        Arc::new(Scripted { bad: Mutex::new(Some("BADLY")), ..Scripted::named("scripted m", Locality::Remote) });
     let engine = home
         .engine_with(|config| config.private_tags.push(PrivacyTag { tag: "warned".to_string(), tier: Privacy::Warn }))
         .await;
@@ -297,7 +299,8 @@ async fn a_text_that_is_not_taken_holds_no_other_up() {
     let text: String =
         (0..100).map(|n| format!("* Note {n}\nAbout {}.\n", if n == 37 { "poison" } else { "ferries" })).collect();
     let home = Home::new(&[("notes.org", &text)]);
-    let scripted = Arc::new(Scripted { bad: Some("poison"), ..Scripted::named("scripted m", Locality::Local) });
+    let scripted =
+        Arc::new(Scripted { bad: Mutex::new(Some("poison")), ..Scripted::named("scripted m", Locality::Local) });
     let engine = engine(&home, &scripted).await;
     assert_eq!(engine.embed_what_waits().await, Drained::Done);
     let status = engine.embedding_status();
@@ -350,6 +353,29 @@ async fn vectors_that_the_disk_does_not_take_are_kept_and_made_once() {
     assert_eq!(engine.embed_what_waits().await, Drained::Done);
     let status = engine.embedding_status();
     assert_eq!((scripted.sent().len(), status.vectors, status.unkept), (0, 2, None), "nothing is made twice");
+}
+
+/// As behind the page of a hotel's network, which answers everything.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_takes_nothing_is_at_fault_itself_and_no_note_is_left_out_for_it() {
+    let text: String = (0..20).map(|n| format!("* Note {n}\nAbout ferry {n}.\n")).collect();
+    let home = Home::new(&[("notes.org", &text)]);
+    let scripted = Arc::new(Scripted { bad: Mutex::new(Some("")), ..Scripted::named("scripted m", Locality::Local) });
+    let engine = engine(&home, &scripted).await;
+    for round in 0..3 {
+        assert_eq!(engine.embed_what_waits().await, Drained::Resting, "{round}");
+        assert_eq!((engine.embedding_status().refused, said(&engine, "a note has no vector")), (0, 0), "{round}");
+        home.clock.advance(1);
+    }
+    assert_eq!(said(&engine, "it does not take that"), 1);
+    // One that waits alone is known for what it is, too, and holds no question up.
+    *scripted.bad.lock().expect("not poisoned") = Some("ferry 7.");
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    std::fs::write(home.file("notes.org"), text.replace("ferry 8.", "the old ferry 7.")).expect("a file of the memex");
+    home.read(&engine).await;
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    let status = engine.embedding_status();
+    assert_eq!((status.vectors, status.refused, status.waiting, status.trouble), (18, 2, 0, None));
 }
 
 #[tokio::test(flavor = "multi_thread")]
