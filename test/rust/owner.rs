@@ -205,6 +205,32 @@ fn what_one_client_was_shown_another_cannot_carry_out() {
 }
 
 #[test]
+fn pages_of_the_past_are_of_one_text_and_begin_with_the_first() {
+    let many: String = (0..4000).map(|n| format!("* Heading {n}\nIt says {n}.\n")).collect();
+    let home = Home::new(&[("home.org", &many)]);
+    let mut client = Client::start(&home, None, "\"recall\"");
+    let asked = |from: i64| Plist::new().int("operation", 1).int("from", from);
+    let mut refused = |client: &mut Client, from: i64| {
+        let page = client.request("memory-show", asked(from));
+        assert!(page.text_at("error").is_some_and(|why| why.contains("ask for it again")), "{page}");
+    };
+    refused(&mut client, 100);
+    let (mut whole, mut from, mut pages) = (String::new(), 0, 0);
+    loop {
+        let page = client.request("memory-show", asked(from));
+        whole.push_str(page.text_at("text").expect("a page"));
+        pages += 1;
+        match page.int_at("next") {
+            Some(next) => from = next,
+            None => break,
+        }
+    }
+    assert!(pages > 1 && whole.contains("heading: Heading 999\n") && whole.contains(" more headings\n"), "{pages}");
+    assert!(!whole.contains("heading: Heading 1000\n") && whole.contains("\n+* Heading 3999\n+It says 3999."));
+    refused(&mut client, from);
+}
+
+#[test]
 fn two_questions_at_once_are_both_answered_and_both_plans_wait() {
     let notes: String = (1..=6).map(|n| format!("* TODO Task {}\n", "abcdef".chars().nth(n - 1).unwrap())).collect();
     let home = Home::new(&[("home.org", &notes)]);

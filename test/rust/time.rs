@@ -819,6 +819,32 @@ async fn the_log_shows_each_step_and_two_of_them_can_be_compared() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_a_large_difference_as_much_is_shown_as_can_be_read_and_it_says_so() {
+    let line = format!("{}\n", "word ".repeat(20));
+    let long: String = (0..150).map(|n| format!("* Heading {n}\n{}", line.repeat(80))).collect();
+    let home = Home::new(&[("home.org", &long), ("other.org", "* Other\n")]);
+    let server = FakeServer::start([]);
+    let engine = engine(&home, &server, |_| {}).await;
+    let all = engine.memory_diff(OperationId(0), engine.head()).await.expect("all of it");
+    assert!(all.starts_with("2 files") && all.len() < (1 << 20) + 1000, "{}", all.len());
+    assert!(
+        all.contains(" more bytes of this file; ") && all.ends_with("\nand 1 more file\n"),
+        "{}",
+        &all[all.len() - 300..]
+    );
+    let json = engine.memory_diff_json(OperationId(0), engine.head()).await.expect("all of it");
+    let shown = |at: usize| json["files"][at]["diff"].as_str().expect("a difference").to_string();
+    assert!(shown(0).contains("+* Heading 149\n") && shown(1).contains("+* Other"), "a machine gets all");
+    // One title is told once, in order.
+    std::fs::write(home.file("other.org"), "* New\nMore.\n* Other\nAnother text.\n* New\n")
+        .expect("a file of the memex");
+    let before = engine.head();
+    home.read(&engine).await;
+    let json = engine.memory_diff_json(before, engine.head()).await.expect("all of it");
+    assert_eq!(json["files"][0]["headings"], json!(["New", "Other"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn changes_outlive_the_program() {
     let home = Home::new(&[("home.org", NOTES)]);
     let server = FakeServer::start(act("org-set-todo", json!({"id": "tiles", "state": "DONE"})));

@@ -8,25 +8,34 @@ pub use blame::{Author, Blame};
 pub use words::{blame_json, blame_text};
 
 use crate::domain::count::counted;
+use crate::domain::gate::show::field;
 use crate::domain::id::{ObjectHash, OperationId};
 use crate::domain::inert::exact;
 use crate::domain::memory::operation::Operation;
 use crate::domain::memory::store::Differing;
-use crate::domain::org::scan::scan;
+use crate::domain::org::outline::Outline;
+use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::undo::{Change, Image, Kind};
 use crate::edge::clock::local;
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::{ACT, BUFFER, READ};
 use crate::edge::engine::past::place::{own, title};
-use crate::edge::engine::planner::fact;
+use crate::edge::engine::planner::unified;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::rollback::ROLLBACK;
+use crate::edge::thread::aside;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// The most files of which a difference is shown whole; more are only named.
+/// The most files of which a difference is shown; more are only counted.
 const SHOWN_FILES: usize = 200;
+/// So much of a difference is shown at most, in bytes: less than a reader of Emacs takes.
+const SHOWN_BYTES: usize = 1 << 20;
+/// So many headings of a file that came or went are named.
+const SHOWN_HEADINGS: usize = 1_000;
+/// So much of files is compared for one difference, in bytes: some seconds.
+const COMPARED_BYTES: usize = 64 << 20;
 /// How many operations behind the begin of a change are looked through for the one that it made.
 const MOST_BETWEEN: u64 = 1_000;
 
@@ -111,7 +120,7 @@ impl Engine {
     pub async fn memory_show(&self, id: OperationId) -> Result<String, String> {
         let entry = self.memory_entry(id).await?;
         let mut out = String::new();
-        let mut line = |name: &str, value: &str| crate::domain::gate::show::field(&mut out, name, value);
+        let mut line = |name: &str, value: &str| field(&mut out, name, value);
         line("by", &entry.who());
         line("what", &entry.what());
         line("at", &local(entry.operation.why.at).strftime("%Y-%m-%d %H:%M:%S").to_string());
@@ -240,31 +249,40 @@ impl Engine {
     ///
     /// # Errors
     /// When an operation is unknown, or the store cannot be read.
-    pub async fn memory_diff(&self, before: OperationId, after: OperationId) -> Result<String, String> {
+    pub async fn memory_diff(&self, from: OperationId, to: OperationId) -> Result<String, String> {
         self.flush_if_kept().await?;
-        self.there_are([before, after])?;
-        let differing = self.archive.differing(before, after).await?;
-        let mut out =
-            format!("{} between operations {} and {}.\n", counted(differing.len(), "file"), before.0, after.0);
+        self.there_are([from, to])?;
+        let differing = self.archive.differing(from, to).await?;
+        let (mut out, mut read) = (String::new(), 0);
+        let mut shown = 0;
         for Differing { file, before, after } in differing.iter().take(SHOWN_FILES) {
+            if out.len() >= SHOWN_BYTES || read >= COMPARED_BYTES {
+                break;
+            }
+            shown += 1;
             let what = match (before, after) {
                 (None, _) => "came",
                 (_, None) => "went",
                 (Some(_), Some(_)) => "changed",
             };
-            crate::domain::gate::show::field(&mut out, what, file);
+            field(&mut out, what, file);
             let (old, new) = (self.text_of(*before).await?, self.text_of(*after).await?);
-            for heading in self.headings_between(old.as_deref(), new.as_deref()) {
-                crate::domain::gate::show::field(&mut out, "  heading", &heading);
+            read += [&old, &new].into_iter().flatten().map(|text| text.len()).sum::<usize>();
+            let between = self.between(file, old, new).await;
+            for heading in between.headings.iter().take(SHOWN_HEADINGS) {
+                field(&mut out, "  heading", heading);
             }
-            let diff = fact(file.to_string(), old, new.unwrap_or_else(|| "".into())).diff;
-            out.push_str(exact(&diff).trim_end_matches('\n'));
+            if let Some(more @ 1..) = between.headings.len().checked_sub(SHOWN_HEADINGS) {
+                out.push_str(&format!("  and {}\n", counted(more, "more heading")));
+            }
+            out.push_str(&begin_of(&between.diff, SHOWN_BYTES.saturating_sub(out.len())));
             out.push('\n');
         }
-        if let Some(more @ 1..) = differing.len().checked_sub(SHOWN_FILES) {
+        if let Some(more @ 1..) = differing.len().checked_sub(shown) {
             out.push_str(&format!("and {}\n", counted(more, "more file")));
         }
-        Ok(out)
+        let files = counted(differing.len(), "file");
+        Ok(format!("{files} between operations {} and {}.\n{out}", from.0, to.0))
     }
 
     /// Returns the same as JSON.
@@ -277,8 +295,7 @@ impl Engine {
         let mut files = Vec::new();
         for Differing { file, before, after } in self.archive.differing(before, after).await? {
             let (old, new) = (self.text_of(before).await?, self.text_of(after).await?);
-            let headings = self.headings_between(old.as_deref(), new.as_deref());
-            let diff = fact(file.to_string(), old, new.unwrap_or_else(|| "".into())).diff;
+            let Between { headings, diff } = self.between(&file, old, new).await;
             let hex = |hash: Option<ObjectHash>| hash.map(|hash| hash.to_hex());
             files.push(json!({
                 "file": &*file, "before": hex(before), "after": hex(after), "headings": headings, "diff": diff,
@@ -294,21 +311,16 @@ impl Engine {
         }
     }
 
-    /// Returns the titles of headings that differ, those that came and those that went.
-    fn headings_between(&self, old: Option<&str>, new: Option<&str>) -> Vec<String> {
-        let outline = |text: Option<&str>| scan(Arc::from(text.unwrap_or("")), &self.scan_options()).ok();
-        let (Some(old), Some(new)) = (outline(old), outline(new)) else { return Vec::new() };
-        let known: HashMap<&str, usize> = (1..old.nodes.len()).map(|i| (own(&old, i), i)).collect();
-        let left: std::collections::HashSet<&str> = (1..new.nodes.len()).map(|i| own(&new, i)).collect();
-        let came = (1..new.nodes.len()).filter(|i| !known.contains_key(own(&new, *i))).map(|i| title(&new, i));
-        let went = (1..old.nodes.len()).filter(|i| !left.contains(own(&old, *i))).map(|i| title(&old, i));
-        let mut titles: Vec<String> = came.collect();
-        for title in went {
-            if !titles.contains(&title) {
-                titles.push(title);
-            }
-        }
-        titles
+    /// Compares two texts of a file, on a thread of its own: it may take a second.
+    async fn between(&self, file: &str, old: Option<Arc<str>>, new: Option<Arc<str>>) -> Between {
+        let (file, options) = (file.to_string(), self.scan_options());
+        let none = || Arc::from("");
+        let (old, new) = (old.unwrap_or_else(none), new.unwrap_or_else(none));
+        aside(move || {
+            let headings = headings_between(&old, &new, &options);
+            Between { headings, diff: unified(&file, &old, &new) }
+        })
+        .await
     }
 
     /// Waits until everything is stored, where anything is.
@@ -318,6 +330,41 @@ impl Engine {
             None => self.flush().await,
         }
     }
+}
+
+/// What two texts of a file differ in.
+struct Between {
+    /// The titles of headings that came or went.
+    headings: Vec<String>,
+    diff: String,
+}
+
+/// Returns the titles of headings that differ, those that came and those that went, each once.
+fn headings_between(old: &Arc<str>, new: &Arc<str>, options: &ScanOptions) -> Vec<String> {
+    let outline = |text: &Arc<str>| scan(text.clone(), options).ok();
+    let (Some(old), Some(new)) = (outline(old), outline(new)) else { return Vec::new() };
+    let all = |outline: &Outline| 1..outline.nodes.len();
+    let known: HashSet<&str> = all(&old).map(|i| own(&old, i)).collect();
+    let left: HashSet<&str> = all(&new).map(|i| own(&new, i)).collect();
+    let came = all(&new).filter(|i| !known.contains(own(&new, *i))).map(|i| title(&new, i));
+    let went = all(&old).filter(|i| !left.contains(own(&old, *i))).map(|i| title(&old, i));
+    let mut seen = HashSet::new();
+    came.chain(went).filter(|title| seen.insert(title.clone())).collect()
+}
+
+/// Returns as many lines of a difference as there is room for, with nothing hidden in them.
+fn begin_of(diff: &str, most: usize) -> String {
+    let lines = diff.split_inclusive('\n').scan(0, |bytes, line| {
+        *bytes += line.len();
+        Some((*bytes, line))
+    });
+    let begin: String = lines.take_while(|(bytes, _)| *bytes <= most).map(|(_, line)| line).collect();
+    let mut shown = exact(&begin).trim_end_matches('\n').to_string();
+    if let Some(more @ 1..) = diff.len().checked_sub(begin.len()) {
+        let more = counted(more, "more byte");
+        shown.push_str(&format!("\n(and {more} of this file; passepartout memory diff --json shows all)"));
+    }
+    shown
 }
 
 /// Says which operations there are.

@@ -28,9 +28,33 @@ pub(super) async fn log(engine: &Engine, limit: usize) -> Result<Plist, String> 
     Ok(Plist::new().list("entries", entries.iter().map(entry)))
 }
 
-/// Shows one operation, or what differs between two, or who wrote a heading; a page at a time.
-pub(super) async fn text(engine: &Engine, request: Request, payload: &Sexp) -> Result<Plist, String> {
-    let text = match request {
+/// Shows one operation, or what differs between two, or who wrote a heading; a page at a time. All pages are of the text as
+/// it was made for the first one.
+pub(super) async fn text(
+    engine: &Engine,
+    reading: &Mutex<Reading>,
+    request: Request,
+    payload: &Sexp,
+) -> Result<Plist, String> {
+    let (name, from) = (asked_for(request, payload), payload.count_at("from").unwrap_or(0));
+    let text: Arc<str> = match from {
+        0 => made(engine, request, payload).await?.into(),
+        _ => reading.lock().past_text(&name).ok_or("its first page was shown too long ago; ask for it again")?,
+    };
+    let (page, next) = slice(&text, from);
+    reading.lock().note_past(name, next.map(|_| text));
+    Ok(page_of(page, next))
+}
+
+/// Names what is asked for, whichever page of it.
+fn asked_for(request: Request, payload: &Sexp) -> String {
+    let numbers = ["from-operation", "operation", "line"].map(|key| payload.count_at(key));
+    let words = ["file", "id"].map(|key| payload.text_at(key));
+    format!("{} {numbers:?} {words:?}", request.name())
+}
+
+async fn made(engine: &Engine, request: Request, payload: &Sexp) -> Result<String, String> {
+    Ok(match request {
         Request::MemoryShow => engine.memory_show(operation(payload, "operation")?).await?,
         Request::MemoryDiff => {
             engine.memory_diff(operation(payload, "from-operation")?, operation(payload, "operation")?).await?
@@ -42,9 +66,7 @@ pub(super) async fn text(engine: &Engine, request: Request, payload: &Sexp) -> R
             let (title, found) = engine.blame(&name.ok_or("say which heading: an id, or a file and a line")?).await?;
             blame_text(&title, &found)
         }
-    };
-    let (text, next) = slice(&text, payload.count_at("from").unwrap_or(0));
-    Ok(page_of(text, next))
+    })
 }
 
 /// Works out what undo, redo or rewind would do, and answers with its first page.

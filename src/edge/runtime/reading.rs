@@ -26,10 +26,14 @@ pub(super) struct Reading {
     plans: HashMap<PlanId, Progress>,
     /// By the name of each; what was asked for longest ago is forgotten first.
     previews: VecDeque<(String, Progress)>,
+    /// Texts of the past of which this client has not taken all pages, by what was asked for; the oldest first.
+    past: VecDeque<(String, Arc<str>)>,
     edit: Option<Edit>,
     tokens: Tokens,
 }
 
+/// How many texts of the past one client may have begun.
+const BEGUN: usize = 4;
 /// How many previews of one client are remembered.
 const PREVIEWS: usize = 32;
 
@@ -94,6 +98,20 @@ impl Reading {
         if self.previews.len() > PREVIEWS {
             self.previews.pop_front();
         }
+    }
+
+    /// Keeps a text of which a page was taken, while there are more.
+    pub(super) fn note_past(&mut self, name: String, text: Option<Arc<str>>) {
+        self.past.retain(|(known, _)| *known != name);
+        self.past.extend(text.map(|text| (name, text)));
+        if self.past.len() > BEGUN {
+            self.past.pop_front();
+        }
+    }
+
+    /// Returns a text of which a page was taken.
+    pub(super) fn past_text(&self, name: &str) -> Option<Arc<str>> {
+        self.past.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone())
     }
 
     /// Returns whether this client took all of a preview.

@@ -124,6 +124,9 @@ impl Loop {
                     (Request::Undo | Request::Redo | Request::MemoryRewind, _) => {
                         past::preview(&engine, &reading, &origin, (request, &payload)).await
                     }
+                    (Request::MemoryShow | Request::MemoryDiff | Request::Blame, _) => {
+                        past::text(&engine, &reading, request, &payload).await
+                    }
                     (Request::MemoryPage, _) => past::page(&engine, &reading, &payload),
                     (Request::MemoryDo, _) => past::carry_out(&engine, &reading, &origin, &payload).await,
                     _ => answer(&engine, &origin, request, &payload, &health).await,
@@ -361,10 +364,12 @@ async fn answer(
             Ok(Plist::new().text("text", engine.endorse(origin, &what).await?))
         }
         Request::MemoryLog => past::log(engine, payload.count_at("limit").unwrap_or(100).min(10_000)).await,
-        Request::MemoryShow | Request::MemoryDiff | Request::Blame => past::text(engine, request, payload).await,
         Request::Rescan => Ok(Plist::new().text("text", "The memex is being read again.")),
         // Those are answered where they came in.
         Request::Status
+        | Request::MemoryShow
+        | Request::MemoryDiff
+        | Request::Blame
         | Request::PlanPage
         | Request::PlanToken
         | Request::EditPlan
