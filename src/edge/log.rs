@@ -1,5 +1,6 @@
 //! The log: the last lines in memory, for `M-x passepartout-log` and for the model.
 
+use crate::domain::label::Privacy;
 use crate::domain::port::LogLevel;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -16,6 +17,8 @@ pub struct Line {
     pub level: LogLevel,
     /// What; one line, without secrets.
     pub text: String,
+    /// How private it is, as far as whoever said it knew; what nobody knows is private.
+    pub privacy: Privacy,
 }
 
 /// A ring of lines.
@@ -36,5 +39,14 @@ impl Log {
     pub fn last(&self, limit: usize) -> Vec<Line> {
         let lines = self.0.lock();
         lines.iter().skip(lines.len().saturating_sub(limit)).cloned().collect()
+    }
+
+    /// Returns the last of those lines that are no more private than this, oldest first.
+    pub fn last_up_to(&self, privacy: Privacy, limit: usize) -> Vec<Line> {
+        let lines = self.0.lock();
+        let mut last: Vec<Line> =
+            lines.iter().rev().filter(|line| line.privacy <= privacy).take(limit).cloned().collect();
+        last.reverse();
+        last
     }
 }

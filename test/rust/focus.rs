@@ -164,3 +164,22 @@ async fn models_are_told_and_find_only_what_is_looked_at() {
     assert_eq!(holds(&told()), [false, false, false], "{}", told());
     assert!(!told().contains("wine"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_names_a_heading_that_is_open_and_no_other_place_that_the_focus_is_moved_to() {
+    let home = Home::new(&[("home.org", "* Divorce papers :private:\n* Kitchen\n")]);
+    let engine = read(&home).await;
+    let folder = home.file("").trim_end_matches('/').to_string();
+    for (what, word, named) in
+        [("Divorce papers", "Divorce", false), (folder.as_str(), folder.as_str(), false), ("Kitchen", "Kitchen", true)]
+    {
+        for command in [format!("focus {what}"), "set language German".to_string()] {
+            let to = Turnabout::parse(&command).expect("a command of the focus");
+            let said = engine.move_focus(&origin(), to).await.expect("a human moves it");
+            assert!(said.contains(word), "who asks is told: {said}");
+        }
+        let lines: Vec<String> = engine.log_lines(1_000).into_iter().map(|line| line.text).collect();
+        assert_eq!(lines.iter().any(|line| line.contains(word)), named, "{lines:?}");
+        assert!(lines.iter().any(|line| line.starts_with("the focus was moved in chat: ")), "{lines:?}");
+    }
+}

@@ -200,3 +200,54 @@ async fn the_record_of_a_private_act_says_what_kind_and_where_and_not_what() {
         assert!(!text.contains(&format!("memory-search {CANARY}")) && !text.contains(&format!("Health/{CANARY}")));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_of_the_log_is_told_with_nothing_that_is_less_private_than_it() {
+    let home = Home::new(&[
+        ("home.org", "* Boiler\nIt is from 1998.\n"),
+        ("divorce.org", "#+FILETAGS: :private:\n* Letter\n"),
+    ]);
+    let edit = |name: &str, text: &str| {
+        let args = json!({"path": home.file(name), "content": text});
+        calls(&[call("c1", "write-file", args)])
+    };
+    let server = FakeServer::start([
+        edit("divorce.org", "#+FILETAGS: :private:\n* Letter\nIt is sent.\n"),
+        says("It is written."),
+        edit("home.org", "* Boiler\nIt is from 1999.\n"),
+        says("It is written."),
+        says("It is from 1999."),
+        says("It is from 1999."),
+    ]);
+    let engine = home.served(&server, &["fake"], true).await;
+    for question in ["write that the letter is sent", "write that the boiler is from 1999"] {
+        let _ = home.ask(&engine, question).await;
+        home.approve(&engine, &waiting(&engine)).await.expect("the approval counts");
+    }
+    let log: Vec<String> = engine.log_lines(1_000).into_iter().map(|line| line.text).collect();
+    for name in ["divorce.org", "home.org"] {
+        assert!(log.contains(&format!("changed {}", home.file(name))), "{log:?}");
+    }
+    // With nothing private beside it: in sight is an open heading alone.
+    let to = passepartout::edge::engine::focus::Turnabout::parse("focus Boiler").expect("a command of the focus");
+    engine.move_focus(&crate::support::engine::origin(), to).await.expect("a human moves it");
+    let ask = async |name: &str| {
+        let session = SessionId(name.to_string());
+        let origin = passepartout::domain::signal::Origin { session, ..crate::support::engine::origin() };
+        let asked = crate::support::engine::ask_from(origin, "how old is the boiler?");
+        let finished = engine.ask(asked, engine.new_turn(), &mut |_| {}).await;
+        let told = server.requests().last().expect("it was asked").json()["messages"][0]["content"].to_string();
+        (told, finished.report.conversation.labels.privacy)
+    };
+    let (told, privacy) = ask("narrow").await;
+    assert_eq!(privacy, Privacy::Open);
+    assert!(!told.contains("divorce.org"), "{told}");
+    let (changed, moved) = (format!("changed {}", home.file("home.org")), "the focus was moved in chat");
+    assert!(told.contains(&changed) && told.contains(moved), "{told}");
+    // Beside what is as private, all of it is told.
+    let to = passepartout::edge::engine::focus::Turnabout::parse("unfocus").expect("a command of the focus");
+    engine.move_focus(&crate::support::engine::origin(), to).await.expect("a human moves it");
+    let (told, privacy) = ask("wide").await;
+    assert_eq!(privacy, Privacy::Private);
+    assert!(told.contains(&format!("changed {}", home.file("divorce.org"))), "{told}");
+}

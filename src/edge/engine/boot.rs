@@ -2,6 +2,7 @@
 
 use crate::domain::gate::Gates;
 use crate::domain::id::{ActionHash, TurnId};
+use crate::domain::label::Privacy;
 use crate::domain::memory::Memory;
 use crate::domain::memory::document::PrivacyOptions;
 use crate::domain::memory::shape::Shape;
@@ -143,6 +144,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
             at: complaint_clock.now(),
             level: LogLevel::Error,
             text: format!("the store: {why}"),
+            privacy: Privacy::Private,
         };
         complaints(crate::edge::engine::Notice::Logged(line));
     })?;

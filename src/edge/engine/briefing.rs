@@ -250,7 +250,11 @@ impl Engine {
         let log = match may_see {
             // Lines of the log name notes: they stay here.
             Privacy::Open | Privacy::Warn | Privacy::Ask => Vec::new(),
-            Privacy::Private => self.log_lines(self.config.log_lines).into_iter().map(|line| line.text).collect(),
+            // The answer counts as private as the slice: no line is more so.
+            Privacy::Private => {
+                let beside = slice.privacy().unwrap_or(Privacy::Open);
+                self.log_beside(beside, self.config.log_lines).into_iter().map(|line| line.text).collect()
+            }
         };
         let of = |parts: &[&Context]| {
             let all = parts.iter().flat_map(|part| &part.nodes).map(|node| node.id.clone());

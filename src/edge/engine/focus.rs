@@ -3,6 +3,7 @@
 use crate::domain::focus::{FocusStack, Frame, Project, Reach};
 use crate::domain::id::NodeId;
 use crate::domain::inert::exact;
+use crate::domain::label::Privacy;
 use crate::domain::memory::sight::Sight;
 use crate::domain::memory::store::NewRecord;
 use crate::domain::memory::view::View;
@@ -145,10 +146,24 @@ impl Engine {
         }
         let said = self.turn_focus(to).await?;
         if moves {
-            let first = said.lines().next().unwrap_or_default();
-            self.say(LogLevel::Info, &format!("the focus was moved in {}: {first}", exact(&origin.session.0)));
+            let (session, looked_at) = (exact(&origin.session.0), exact(&self.loggable_reach()));
+            let text = format!("the focus was moved in {session}: The agent looks at {looked_at}.");
+            self.say_of(LogLevel::Info, Privacy::Open, &text);
         }
         Ok(said)
+    }
+
+    /// Says what is looked at in words for the log, which names a heading only while it is open.
+    fn loggable_reach(&self) -> String {
+        let (stack, view) = (self.focus_stack(), self.view());
+        match stack.reach() {
+            reach @ (Reach::Memex | Reach::Session) => reach.to_string(),
+            Reach::Project(Project::Folder { .. }) => "a folder".to_string(),
+            Reach::Project(Project::Node { id, .. }) => {
+                let open = view.get(&NodeId::new(id.as_str())).filter(|node| node.privacy() == Privacy::Open);
+                open.map_or("a heading".to_string(), |node| format!("the project “{}”", node.title()))
+            }
+        }
     }
 
     /// Moves the focus and keeps it; returns where it stands, in words.

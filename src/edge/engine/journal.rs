@@ -9,7 +9,7 @@ use crate::domain::gate::title::title;
 use crate::domain::gate::{Facts, Trace};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{PlanId, SessionId, TurnId};
-use crate::domain::label::Trust;
+use crate::domain::label::{Privacy, Trust};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::Outside;
 use crate::domain::port::{Journal, LogLevel};
@@ -131,7 +131,7 @@ impl Journal for Engine {
         };
         let said = format!("plan {plan} is {}", status.name());
         self.set_status_with(plan, status, None, Some(self.vault.mask(differs))).await?;
-        self.say(LogLevel::Info, &said);
+        self.say_of(LogLevel::Info, Privacy::Open, &said);
         Ok(())
     }
 

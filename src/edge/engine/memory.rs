@@ -2,6 +2,7 @@
 
 use crate::domain::count::counted;
 use crate::domain::id::{NodeId, ObjectHash, OperationId};
+use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 use crate::domain::memory::document::{Document, PrivacyOptions};
 use crate::domain::memory::operation::Why;
@@ -196,10 +197,20 @@ impl Engine {
         }
     }
 
+    /// Returns how private a file is that is of the memex; one that memory does not know counts as private, and any other
+    /// as open.
+    fn file_privacy(&self, file: &str) -> Privacy {
+        match self.view().card(file) {
+            Some(card) => card.privacy(0),
+            None if self.follows(file) => Privacy::Private,
+            None => Privacy::Open,
+        }
+    }
+
     /// Says which files acts of a turn changed.
     pub(super) fn report_changed(&self, files: &[String]) {
         for file in files {
-            self.say(LogLevel::Info, &format!("changed {file}"));
+            self.say_of(LogLevel::Info, self.file_privacy(file), &format!("changed {file}"));
         }
     }
 
@@ -352,14 +363,9 @@ impl Engine {
         *self.problems.lock() = report.problems.clone();
         self.memex_read.store(true, std::sync::atomic::Ordering::Release);
         let (view, seconds) = (self.view(), report.seconds);
-        self.say(
-            LogLevel::Info,
-            &format!(
-                "the memex has {} with {}; read in {seconds:.2} s",
-                counted(view.len(), "file"),
-                counted(view.headings(), "heading")
-            ),
-        );
+        let (files, headings) = (counted(view.len(), "file"), counted(view.headings(), "heading"));
+        let text = format!("the memex has {files} with {headings}; read in {seconds:.2} s");
+        self.say_of(LogLevel::Info, Privacy::Open, &text);
         (self.notify)(Notice::Status);
         report
     }

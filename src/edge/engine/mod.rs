@@ -60,6 +60,7 @@ use crate::domain::focus::FocusStack;
 use crate::domain::gate::Gates;
 use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{ActionHash, NodeId, OperationId, PlanId, SessionId};
+use crate::domain::label::Privacy;
 use crate::domain::memory::Memory;
 use crate::domain::memory::operation::Operation;
 use crate::domain::memory::store::Stamp;
@@ -405,11 +406,22 @@ impl Engine {
         self.log.last(limit)
     }
 
-    /// Logs a line. Values of the vault and other secrets are masked, and line breaks shown as spaces.
+    /// Returns the last of those lines of the log that may be told beside what is so private, oldest first.
+    pub(super) fn log_beside(&self, privacy: Privacy, limit: usize) -> Vec<Line> {
+        self.log.last_up_to(privacy, limit)
+    }
+
+    /// Logs a line of which nobody knows how private it is. Values of the vault and other secrets are masked, and line
+    /// breaks shown as spaces.
     pub fn say(&self, level: LogLevel, text: &str) {
+        self.say_of(level, Privacy::Private, text);
+    }
+
+    /// Does the same with a line that is so private: a model is told none that is more private than what stands beside it.
+    pub(super) fn say_of(&self, level: LogLevel, privacy: Privacy, text: &str) {
         let text = crate::domain::gate::secret::mask(&self.vault.mask(text)).0;
         let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let line = Line { at: self.clock.now(), level, text };
+        let line = Line { at: self.clock.now(), level, text, privacy };
         self.log.add(line.clone());
         (self.notify)(Notice::Logged(line));
     }

@@ -395,7 +395,9 @@ impl TurnModel<'_> {
         let (route, cascade) = self.route(true).await;
         let (words, mut routes) = (route.words(), self.routes.lock());
         if !routes.contains(&words) {
-            self.engine.say(LogLevel::Info, &format!("asked of models: {words}"));
+            // What the user's own function says is not ours.
+            let privacy = if route.own_choice.is_none() { Privacy::Open } else { Privacy::Private };
+            self.engine.say_of(LogLevel::Info, privacy, &format!("asked of models: {words}"));
             routes.push(words);
         }
         drop(routes);

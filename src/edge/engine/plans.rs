@@ -8,6 +8,7 @@ use crate::domain::gate::plan::{About, Approval, FlightPlan, PlanStatus, Tried};
 use crate::domain::gate::show::Shown;
 use crate::domain::gate::{Case, Facts};
 use crate::domain::id::{PlanId, SessionId, TurnId};
+use crate::domain::label::Privacy;
 use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{Actuator, Journal, LogLevel, Message};
 use crate::domain::scope::Scope;
@@ -211,7 +212,7 @@ impl Engine {
         let said = format!("plan {id} is {}", status.name());
         match self.set_status_by(id, status, by).await {
             Ok(_) => {
-                self.say(LogLevel::Info, &said);
+                self.say_of(LogLevel::Info, Privacy::Open, &said);
                 Ok(())
             }
             Err(why) => {

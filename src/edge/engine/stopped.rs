@@ -169,7 +169,7 @@ impl Engine {
             [] => "Stopped.".to_string(),
             acts => format!("Stopped while this was being done: {}; look whether it was.", acts.join("; ")),
         };
-        self.say(LogLevel::Info, &format!("turn {turn} was stopped by the user"));
+        self.say_of(LogLevel::Info, Privacy::Open, &format!("turn {turn} was stopped by the user"));
         self.cut_short(turn, session, asked, at, Ending::Interrupted, notice).await
     }
 
