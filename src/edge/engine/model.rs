@@ -358,6 +358,12 @@ impl TurnModel<'_> {
         self.engine.routed(&asked, self.candidates(), by_asking).await
     }
 
+    /// Returns whether a model elsewhere may be asked what was typed: all that it goes by stands before the first request.
+    pub(super) async fn asks_elsewhere(&self) -> bool {
+        let (_, cascade) = self.route(true).await;
+        cascade.providers().any(|provider| provider.locality() == Locality::Remote)
+    }
+
     /// Finds out who would be asked first, and what, by all that is looked at before somebody is asked. Nobody is.
     ///
     /// # Errors

@@ -277,11 +277,6 @@ impl Engine {
             Some(gate) => gates.and(Box::new(gate)),
             None => gates,
         };
-        match reader {
-            None => self.embed_asked(&typed, &session).await,
-            Some(reader) if reader.by_asking => self.embed_here(&typed, &session).await,
-            Some(_) => {}
-        }
         // One that names nobody who can be asked any more has nobody asked.
         let chosen = preset.map(|preset| in_place(|| self.preset_cascade(preset))).transpose();
         let chosen = chosen.unwrap_or_else(|why| Some(Some(self.nobody(&why)))).flatten();
@@ -326,6 +321,14 @@ impl Engine {
             rounds: Mutex::default(),
             others: Mutex::default(),
         };
+        // Who makes vectors elsewhere is sent no question that no model elsewhere may be asked.
+        match reader {
+            None if self.embeds_elsewhere() && model.asks_elsewhere().await => {
+                self.embed_asked(&model.typed, &model.session).await;
+            }
+            Some(reader) if !reader.by_asking => {}
+            None | Some(_) => self.embed_here(&model.typed, &model.session).await,
+        }
         let mut report = {
             let desk = Desk {
                 gates: &gates,

@@ -175,7 +175,11 @@ async fn private_notes_are_embedded_here_alone() {
     assert!(sent.contains("I told nobody") && sent.contains("He wrote") && !sent.contains("ghp_"), "{sent}");
     here.close().await;
     let scripted = Arc::new(Scripted::named("far m", Locality::Remote));
-    let engine = engine(&home, &scripted).await;
+    let model = FakeServer::start([]);
+    // One elsewhere that is never reached: it is asked before it is confirmed.
+    let engine = home.engine_with(|config| provide(config, &[("model", &model, false)], &["model"])).await;
+    engine.embed_with(scripted.clone());
+    home.read(&engine).await;
     assert_eq!(engine.embed_what_waits().await, Drained::Unconfirmed);
     assert_eq!(engine.embed_what_waits().await, Drained::Unconfirmed);
     engine.embed_asked("what is in the harbour?", &origin().session).await;
@@ -452,4 +456,37 @@ async fn a_whole_answer_and_all_texts_of_a_request_have_the_time_that_the_settin
     assert!(trouble.contains("not done after 1 s, as passepartout-embedding-timeout says"), "{trouble}");
     let notice = home.ask(&engine, "when does the ferry leave?").await.0.report.notice.expect("it is said");
     assert!(notice.contains("not done after 1 seconds: passepartout-answer-timeout says"), "{notice}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_no_model_elsewhere_may_be_asked_is_not_sent_elsewhere_for_its_vector() {
+    let notes = "* Client\n:PROPERTIES:\n:PP_MODEL: near\n:END:\nThe contract ends in May.\n* Garden\nBeans.\n";
+    let home = Home::new(&[("home.org", notes)]);
+    let settings = home.config().settings;
+    std::fs::create_dir_all(&settings).expect("the settings' folder");
+    std::fs::write(settings.join("presets.org"), "* here\n:PROPERTIES:\n:MODEL: near\n:END:\n").expect("presets");
+    let says = || Reply::answer(Dialect::OpenAi, &["I do not know."], &[]);
+    let (near, far) = (FakeServer::start([says(), says(), says()]), FakeServer::start([says(), says()]));
+    let servers = [("far", &far, false), ("near", &near, true)];
+    let engine = home.engine_with(|config| provide(config, &servers, &["far", "near"])).await;
+    let scripted = Scripted::new(Locality::Remote);
+    engine.embed_with(scripted.clone());
+    home.read(&engine).await;
+    engine.confirm_provider("scripted", &scripted.url()).await.expect("it is stored");
+    engine.confirm_provider("far", &format!("{}/v1/", far.url())).await.expect("it is stored");
+    assert_eq!(engine.embed_what_waits().await, Drained::Done);
+    assert_eq!(scripted.sent().len(), 2);
+    let ask = async |session: &str, heading: &str, question: &str| {
+        engine.focus_at(&home.file("home.org"), notes.find(heading).expect("it is there")).expect("a heading");
+        let origin = Origin { session: SessionId(session.to_string()), ..origin() };
+        let _ = engine.ask(ask_from(origin, question), engine.new_turn(), &mut |_| {}).await;
+        (scripted.sent(), far.requests().len(), near.requests().len())
+    };
+    assert_eq!(ask("a", "* Client", "when does it end?").await, (Vec::new(), 0, 1), "the heading names a model here");
+    let _ = ask("b", "* Garden", "/preset here").await;
+    assert_eq!(ask("b", "* Garden", "which beans are these?").await, (Vec::new(), 0, 2), "the preset does");
+    assert_eq!(
+        ask("c", "* Garden", "which beans are those?").await,
+        (vec!["which beans are those?".to_string()], 1, 2)
+    );
 }

@@ -33,8 +33,8 @@ pub struct Meaning<'a> {
 
 impl Engine {
     /// Gets the vector of what was asked in a conversation, for [`Engine::meaning`]. What goes wrong is noted, and the
-    /// question answered without. What may go to no model elsewhere, by the same grounds as the router's, is not sent
-    /// elsewhere for this either.
+    /// question answered without. What may go to no model elsewhere, as the conversation or point is private, is not sent
+    /// elsewhere for this either; whether one may be asked for other reasons is the caller's to know.
     pub async fn embed_asked(self: &Arc<Self>, text: &str, session: &SessionId) {
         if self.embedder().is_none() || text.trim().is_empty() {
             return;
@@ -46,9 +46,14 @@ impl Engine {
 
     /// Does the same where nothing may leave this machine for it.
     pub(in crate::edge::engine) async fn embed_here(self: &Arc<Self>, text: &str, session: &SessionId) {
-        if self.embedder().is_some_and(|embedder| embedder.locality() != Locality::Remote) {
+        if !self.embeds_elsewhere() {
             self.embed_asked(text, session).await;
         }
+    }
+
+    /// Returns whether what makes vectors is not on this machine.
+    pub(in crate::edge::engine) fn embeds_elsewhere(&self) -> bool {
+        self.embedder().is_some_and(|embedder| embedder.locality() == Locality::Remote)
     }
 
     async fn embed_question(self: &Arc<Self>, text: &str, privacy: Privacy) {
