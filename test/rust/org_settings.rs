@@ -30,7 +30,7 @@ fn headings(engine: &Engine) -> Vec<String> {
 }
 
 /// Lets memory follow settings, and waits until it has.
-async fn follow(engine: &Arc<Engine>, settings: OrgSettings) {
+pub async fn follow(engine: &Arc<Engine>, settings: OrgSettings) {
     let anew = |engine: &Engine| {
         let lines = engine.log_lines(1_000);
         lines.iter().filter(|line| line.text.starts_with("memory was read anew")).count()

@@ -441,3 +441,24 @@ async fn the_outline_is_the_same_whatever_is_edited_and_asked_and_holds_every_pr
     );
     assert_eq!(found.expect("it can be asked").found.hits.len(), 1, "what the outline names as the way to all of them");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slice_is_made_anew_when_the_same_text_means_something_else() {
+    let home = Home::new(&[("yard.org", "* CANCELLED Call the yard\nDEADLINE: <2026-03-02 Mon 09:40>\n")]);
+    let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
+    engine.wait_until_filled();
+    let now = jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0);
+    let wanted =
+        Wanted { query: Some("what is next?"), focus: None, now, may_see: Privacy::Private, max_tokens: 2_000 };
+    let due = || engine.slice(wanted).notes.text.contains("DEADLINE 2026-03-02 09:40");
+    assert!(due(), "{}", engine.slice(wanted).notes.text);
+    let before = (engine.view().root(), engine.slices_assembled());
+    assert!(due() && engine.slices_assembled() == before.1, "nothing has changed");
+    let settings = passepartout::edge::config::OrgSettings {
+        todo_sequences: vec!["TODO | DONE CANCELLED".to_string()],
+        ..Default::default()
+    };
+    crate::org_settings::follow(&engine, settings).await;
+    assert_eq!(engine.view().root(), before.0, "no byte is another one");
+    assert!(!due(), "{}", engine.slice(wanted).notes.text);
+}

@@ -46,6 +46,7 @@ pub struct Memory {
     head: View,
     log: Vec<Operation>,
     views: VecDeque<Kept>,
+    moves: u64,
 }
 
 /// A view that stays in memory.
@@ -76,12 +77,18 @@ impl Memory {
     pub fn restore(head: View, log: Vec<Operation>) -> Memory {
         let views = log.last().map(|last| Kept { operation: last.id, view: head.clone(), changed: 0 });
         let views = views.into_iter().collect();
-        Memory { head, log, views }
+        Memory { head, log, views, moves: 0 }
     }
 
     /// Returns the present; cloning it is O(1).
     pub fn head(&self) -> &View {
         &self.head
+    }
+
+    /// Returns how often the head was replaced since memory was made or restored. The same bytes may mean something else:
+    /// with this number nothing of it does.
+    pub fn moves(&self) -> u64 {
+        self.moves
     }
 
     /// Returns the last operation; a fresh memory has none.
@@ -154,7 +161,7 @@ impl Memory {
         {
             last.view = view.clone();
         }
-        self.head = view;
+        self.replace(view);
         taken
     }
 
@@ -173,6 +180,11 @@ impl Memory {
             self.views.pop_front();
         }
         self.log.push(operation);
+        self.replace(view);
+    }
+
+    fn replace(&mut self, view: View) {
         self.head = view;
+        self.moves = self.moves.saturating_add(1);
     }
 }

@@ -75,12 +75,12 @@ impl Engine {
         view.narrowed(sight)
     }
 
-    /// Names memory as it is now for who asks it something: what it holds, what of it is found by words yet, and what the
-    /// user narrowed it to.
+    /// Names memory as it is now for who asks it something: what it holds and means, what of it is found by words yet, and
+    /// what the user narrowed it to. The same bytes mean something else under other settings of Org, or setup files.
     pub(in crate::edge) fn memory_now(&self) -> String {
         let filling = self.filling().map(|filling| filling.to_string()).unwrap_or_default();
-        let changed = self.changed_in_session().len();
-        format!("{} {filling} {changed} {:?}", self.view().root().to_hex(), self.focus_stack())
+        let (moves, changed) = (self.memory.lock().moves(), self.changed_in_session().len());
+        format!("{moves} {filling} {changed} {:?} {:?}", self.focus_stack(), self.org_settings())
     }
 
     /// Returns what the user's focus narrows an answer to, for people; `None` when all of memory is looked at.
