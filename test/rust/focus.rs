@@ -183,3 +183,30 @@ async fn the_log_names_a_heading_that_is_open_and_no_other_place_that_the_focus_
         assert!(lines.iter().any(|line| line.starts_with("the focus was moved in chat: ")), "{lines:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_was_changed_in_the_session_is_in_its_scope_however_much_it_is() {
+    let home = Home::new(&[("home.org", NOTES), ("far.org", "* Attic\n")]);
+    let engine = read(&home).await;
+    let lamps = |from: usize| -> String {
+        let lamps = (from..from + 80).map(|n| format!("** TODO Lamp {n:03}\n*** Its bulb {n:03}\n"));
+        "* Attic\n".to_string() + &lamps.collect::<String>()
+    };
+    engine.take_buffer(&home.file("far.org"), lamps(0).into(), &|| true).expect("it can be read");
+    turn(&engine, "scope session").await.expect("room");
+    let seen = |word: &str| {
+        let view = engine.view_in_sight();
+        view.nodes().filter(|node| node.title().starts_with(word)).map(|node| node.title().to_string()).collect()
+    };
+    let all: Vec<String> = seen("Its bulb");
+    assert_eq!((all.len(), all.first().map(String::as_str)), (80, Some("Its bulb 000")));
+    assert_eq!(seen("Kitchen"), [""; 0], "it was not changed");
+    // A file that comes to another name is the same one, and what is taken out is nothing.
+    std::fs::write(home.file("far.org"), lamps(0)).expect("it is written");
+    home.read(&engine).await;
+    std::fs::rename(home.file("far.org"), home.file("near.org")).expect("it is renamed");
+    home.read(&engine).await;
+    assert_eq!(seen("Its bulb").len(), 80);
+    engine.take_buffer(&home.file("near.org"), "* Attic\n".into(), &|| true).expect("it can be read");
+    assert_eq!(seen("Its bulb"), [""; 0]);
+}

@@ -10,6 +10,7 @@ pub mod files;
 pub mod group;
 pub mod index;
 mod kin;
+pub mod lately;
 pub mod link;
 mod names;
 mod node;

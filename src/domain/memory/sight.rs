@@ -3,6 +3,7 @@
 use crate::domain::focus::{Project, Reach};
 use crate::domain::id::NodeId;
 use crate::domain::memory::view::View;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ pub struct Sight(Option<Arc<Part>>);
 struct Part {
     /// Every file below these, each with a slash at its end.
     folders: Vec<String>,
-    /// These nodes of these files.
+    /// These nodes of these files, in their order; none of them overlap.
     trees: BTreeMap<Arc<str>, Vec<Range<usize>>>,
 }
 
@@ -31,6 +32,7 @@ impl Sight {
             Reach::Project(Project::Node { id, .. }) => part.add(view, &NodeId::new(id.as_str())),
             Reach::Project(Project::Folder { path }) => part.folders.push(format!("{}/", path.trim_end_matches('/'))),
         }
+        part.trees.values_mut().for_each(|trees| outermost(trees));
         Sight(Some(Arc::new(part)))
     }
 
@@ -42,7 +44,10 @@ impl Sight {
     /// Returns whether a node is looked at, by its file and its place there.
     pub fn holds(&self, file: &str, index: usize) -> bool {
         let Some(part) = &self.0 else { return true };
-        let tree = || part.trees.get(file).is_some_and(|trees| trees.iter().any(|tree| tree.contains(&index)));
+        let last = |trees: &[Range<usize>]| trees.partition_point(|tree| tree.start <= index).checked_sub(1);
+        let holds =
+            |trees: &Vec<Range<usize>>| last(trees).and_then(|at| trees.get(at)).is_some_and(|t| t.contains(&index));
+        let tree = || part.trees.get(file).is_some_and(holds);
         part.folder(file) || tree()
     }
 
@@ -56,6 +61,17 @@ impl Sight {
     pub fn touches(&self, file: &str) -> bool {
         self.0.as_ref().is_none_or(|part| part.folder(file) || part.trees.contains_key(file))
     }
+}
+
+/// Sorts subtrees, and leaves out those that lie in others.
+fn outermost(trees: &mut Vec<Range<usize>>) {
+    trees.sort_by_key(|tree| (tree.start, Reverse(tree.end)));
+    let mut end = 0;
+    trees.retain(|tree| {
+        let outside = tree.start >= end;
+        end = end.max(tree.end);
+        outside
+    });
 }
 
 impl Part {

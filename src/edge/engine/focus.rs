@@ -70,8 +70,15 @@ impl Engine {
 
     /// Returns memory as the user's focus narrows it: what models are told of it, and what they find.
     pub fn view_in_sight(&self) -> View {
-        let view = self.view();
-        let sight = Sight::of(self.sight.lock().reach(), &view, &self.changed_in_session());
+        let (view, moves) = {
+            let memory = self.memory.lock();
+            (memory.head().clone(), memory.moves())
+        };
+        let reach = self.sight.lock().reach().clone();
+        let sight = match reach {
+            Reach::Session => self.session_sight(&view, moves),
+            Reach::Memex | Reach::Project(_) => Sight::of(&reach, &view, &[]),
+        };
         view.narrowed(sight)
     }
 
@@ -79,7 +86,7 @@ impl Engine {
     /// what the user narrowed it to. The same bytes mean something else under other settings of Org, or setup files.
     pub(in crate::edge) fn memory_now(&self) -> String {
         let filling = self.filling().map(|filling| filling.to_string()).unwrap_or_default();
-        let (moves, changed) = (self.memory.lock().moves(), self.changed_in_session().len());
+        let (moves, changed) = (self.memory.lock().moves(), self.lately.lock().changed.moves());
         format!("{moves} {filling} {changed} {:?} {:?}", self.focus_stack(), self.org_settings())
     }
 

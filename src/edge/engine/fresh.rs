@@ -217,7 +217,7 @@ impl Engine {
         {
             *focus = now;
         }
-        self.lately.lock().follow(follow);
+        self.lately.lock().changed.follow(follow);
     }
 }
 

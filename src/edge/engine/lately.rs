@@ -1,84 +1,56 @@
-//! What was changed lately: in this session, and before it today, also by other programs.
+//! What was changed lately: noted as memory moves, and found again after a start.
 
+use crate::domain::focus::Reach;
 use crate::domain::id::{NodeId, ObjectHash, OperationId};
 use crate::domain::memory::document::Document;
+use crate::domain::memory::lately::{self, KEPT};
+use crate::domain::memory::sight::Sight;
 use crate::domain::memory::store::Differing;
 use crate::domain::memory::view::View;
 use crate::domain::org::scan::scan;
 use crate::edge::engine::Engine;
 use crate::edge::engine::memory::READ;
 use crate::edge::thread::aside;
-use jiff::civil::Date;
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::task::JoinHandle;
 
-/// How many changed nodes are remembered, and in how many files they are looked for at a start.
-const KEPT: usize = 50;
 /// So many bytes of their texts are read for that, as they are and as they were.
 const RECALLED: usize = 8 * 1024 * 1024;
 
-/// The nodes that were changed lately, latest first.
+/// What is known of it.
 #[derive(Default)]
 pub(super) struct Lately {
-    /// By a buffer or an act since the start, whenever that was.
-    session: VecDeque<NodeId>,
-    /// By another program, or before the start; on that day alone.
-    today: VecDeque<NodeId>,
-    day: Date,
+    /// The nodes.
+    pub(super) changed: lately::Lately,
     /// What looks for those of before the start, until somebody waits for it.
     recalling: Option<JoinHandle<()>>,
-}
-
-impl Lately {
-    fn note(&mut self, changed: impl Iterator<Item = NodeId>, by_session: bool, day: Date) {
-        self.turn_to(day);
-        let list = if by_session { &mut self.session } else { &mut self.today };
-        for id in changed {
-            list.retain(|known| *known != id);
-            list.push_front(id);
-        }
-        list.truncate(KEPT);
-    }
-
-    /// Takes what was changed before all that is known, latest first.
-    fn recall(&mut self, changed: Vec<NodeId>, day: Date) {
-        self.turn_to(day);
-        let known: HashSet<NodeId> = self.today.iter().cloned().collect();
-        self.today.extend(changed.into_iter().filter(|id| !known.contains(id)));
-        self.today.truncate(KEPT);
-    }
-
-    /// Lets go of another day's.
-    fn turn_to(&mut self, day: Date) {
-        if self.day != day {
-            (self.day, self.today) = (day, VecDeque::new());
-        }
-    }
-
-    /// Lets nodes follow their files to new names.
-    pub(super) fn follow(&mut self, renamed: impl Fn(&NodeId) -> Option<NodeId>) {
-        for id in self.session.iter_mut().chain(&mut self.today) {
-            if let Some(now) = renamed(id) {
-                *id = now;
-            }
-        }
-    }
+    /// What the scope of the session looks at, and as of which moves of memory and of what was changed.
+    sight: Option<((u64, u64), Sight)>,
 }
 
 impl Engine {
-    /// Returns the nodes that were changed in this session, latest first.
-    pub(super) fn changed_in_session(&self) -> Vec<NodeId> {
-        self.lately.lock().session.iter().cloned().collect()
+    /// Returns what the scope of this session looks at in a view, that memory has after so many moves.
+    pub(super) fn session_sight(&self, view: &View, moves: u64) -> Sight {
+        let (as_of, changed) = {
+            let lately = self.lately.lock();
+            let as_of = (moves, lately.changed.moves());
+            match &lately.sight {
+                Some((known, sight)) if *known == as_of => return sight.clone(),
+                Some(_) | None => (as_of, lately.changed.of_session()),
+            }
+        };
+        let changed: Vec<NodeId> = changed.iter().cloned().collect();
+        let sight = Sight::of(&Reach::Session, view, &changed);
+        self.lately.lock().sight = Some((as_of, sight.clone()));
+        sight
     }
 
-    /// Returns the nodes that were changed in this session or today, latest first, those of this session before others.
+    /// Returns the nodes that were changed in this session or today, latest first.
     pub(super) fn changed_lately(&self) -> Vec<NodeId> {
-        let mut lately = self.lately.lock();
-        lately.turn_to(self.clock.wall().date());
-        let others = lately.today.iter().filter(|id| !lately.session.contains(id));
-        lately.session.iter().chain(others).take(KEPT).cloned().collect()
+        let day = self.clock.wall().date();
+        self.lately.lock().changed.latest(day)
     }
 
     /// Remembers the nodes that differ from before. Of what was read, what another program changed today counts: neither
@@ -100,7 +72,15 @@ impl Engine {
         let day = self.clock.wall().date();
         for document in changed {
             let old = before.document(&document.file).map(|old| hashes(&old)).unwrap_or_default();
-            self.lately.lock().note(differing(document, &old).into_iter(), by_session, day);
+            // Who asks what was changed waits for no file to be looked through.
+            if by_session {
+                let nodes: Vec<NodeId> = differing(document, &old).collect();
+                self.lately.lock().changed.changed_here(&nodes);
+            } else {
+                let mut nodes: Vec<NodeId> = differing(document, &old).rev().take(KEPT).collect();
+                nodes.reverse();
+                self.lately.lock().changed.changed_elsewhere(&nodes, day);
+            }
         }
     }
 
@@ -150,16 +130,18 @@ impl Engine {
             let (engine, view) = (self.clone(), view.clone());
             changed.extend(aside(move || engine.changed_since(&view, &file, text)).await);
         }
-        self.lately.lock().recall(changed, self.clock.wall().date());
+        let day = self.clock.wall().date();
+        self.lately.lock().changed.recall(changed, day);
     }
 
-    /// Returns the nodes of a file that differ from those of an earlier text of it, in the order of [`Lately::today`].
+    /// Returns the nodes of a file that differ from those of an earlier text of it, the last one first; no more than are
+    /// kept.
     fn changed_since(&self, view: &View, file: &Arc<str>, old: Arc<str>) -> Vec<NodeId> {
         let (Some(document), Ok(outline)) = (view.document(file), scan(old, &self.scan_options_of(file))) else {
             return Vec::new();
         };
         let old = hashes(&Document::build(file.clone(), outline, &self.privacy_options()));
-        differing(&document, &old).into_iter().rev().collect()
+        differing(&document, &old).rev().take(KEPT).collect()
     }
 
     /// Returns the last operation before today, and none when memory did not move since or not before.
@@ -190,9 +172,12 @@ fn hashes(document: &Document) -> HashSet<ObjectHash> {
 }
 
 /// Returns the nodes of a document whose hash was not there before, without those that only hold a changed one.
-fn differing(document: &Document, before: &HashSet<ObjectHash>) -> Vec<NodeId> {
-    let differs = |index: usize| document.hashes.get(index).is_some_and(|hash| !before.contains(hash));
+fn differing<'d>(
+    document: &'d Document,
+    before: &'d HashSet<ObjectHash>,
+) -> impl DoubleEndedIterator<Item = NodeId> + 'd {
+    let differs = move |index: usize| document.hashes.get(index).is_some_and(|hash| !before.contains(hash));
     let nodes = document.ids.iter().enumerate().skip(1);
-    let changed = nodes.filter(|(index, _)| differs(*index) && !document.outline.children(*index).any(differs));
-    changed.map(|(_, id)| id.clone()).collect()
+    let changed = nodes.filter(move |(index, _)| differs(*index) && !document.outline.children(*index).any(differs));
+    changed.map(|(_, id)| id.clone())
 }
