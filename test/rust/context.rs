@@ -644,3 +644,24 @@ fn what_headings_keep_of_contexts_counts_on_the_command_line() {
         assert!(context.text.contains("A word of wanted.") && !context.text.contains("A word of unwanted."));
     }
 }
+
+#[test]
+fn the_dates_names_and_last_words_of_a_long_question_are_asked_for() {
+    use passepartout::domain::context::question::Question;
+    let asked = |text: &str| -> Vec<String> {
+        let terms = Question::read(text, Some(date(2026, 11, 23))).terms;
+        terms.into_iter().map(|term| term.term.to_string()).collect()
+    };
+    let mail: String = (0..90).map(|n| format!("word{n} ")).collect();
+    let terms = asked(&format!("{mail}. What did I promise Ada about the boat yesterday?"));
+    for term in ["2026-11-22", "ada", "promis", "boat", "word0"] {
+        assert!(terms.iter().any(|known| known == term), "{term}: {terms:?}");
+    }
+    assert_eq!(terms.len(), 64);
+    // More of these alone than there is room for.
+    let names: String = (0..90).map(|n| format!("Name{n} ")).collect();
+    let terms = asked(&format!("about {names} yesterday and the boat"));
+    assert!(terms.len() == 64 && terms.iter().any(|term| term == "2026-11-22"), "{terms:?}");
+    // What a question is short of stays as it was, in its order.
+    assert_eq!(asked("what did Ada promise about the boat"), ["ada", "promis", "boat"]);
+}

@@ -3,11 +3,15 @@
 use crate::domain::context::lexical::QueryTerm;
 use crate::domain::context::words::{Analyser, Piece, is_stop_word, pieces};
 use jiff::civil::Date;
+use std::collections::{BTreeSet, HashMap};
 
 /// Questions beyond this many bytes are texts; their beginning is asked.
 const LONGEST: usize = 8 << 10;
 /// At most so many different terms are asked for.
 const MOST_TERMS: usize = 64;
+/// Of these, at most so many dates and so many names are taken before other words.
+const MOST_DATES: usize = 16;
+const MOST_NAMES: usize = 24;
 
 /// What was asked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,32 +23,71 @@ pub struct Question {
 }
 
 impl Question {
-    /// Reads a question. `today` gives “yesterday” and “last month” their meaning; without it they are words.
+    /// Reads a question. `today` gives “today”, “tonight”, “yesterday” and “tomorrow” their meaning; without it they are
+    /// words. Of more terms than are asked for, the dates and names come first, and then those at both ends: what is asked
+    /// of a text stands before it or behind it.
     pub fn read(text: &str, today: Option<Date>) -> Question {
         let text = crate::domain::context::segment::prefix(text, LONGEST);
-        let mut question = Question { terms: Vec::new(), wants_time: wants_time(text) };
+        let mut asked = Asked::default();
         let mut analyser = Analyser::default();
-        analyser.terms(text, |term| question.add(term, 1.0));
-        if question.terms.is_empty() {
+        analyser.terms(text, |term| asked.add(term, 1.0, Kind::Word));
+        if asked.terms.is_empty() {
             // “Who is it?” has only stop words, and titles hold those.
-            analyser.all_terms(text, |term| question.add(term, 1.0));
+            analyser.all_terms(text, |term| asked.add(term, 1.0, Kind::Word));
         }
         for name in names(text) {
-            question.add(analyser.stem(&name), NAME_BONUS);
+            asked.add(analyser.stem(&name), NAME_BONUS, Kind::Name);
         }
         for date in dates(text, today) {
-            question.add(&date, DATE_BONUS);
+            asked.add(&date, DATE_BONUS, Kind::Date);
         }
-        question
+        Question { terms: asked.most(), wants_time: wants_time(text) }
+    }
+}
+
+/// What a term of a question is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Word,
+    Name,
+    Date,
+}
+
+/// All terms of a question, in the order of its text, each once.
+#[derive(Default)]
+struct Asked {
+    terms: Vec<(QueryTerm, Kind)>,
+    places: HashMap<Box<str>, usize>,
+}
+
+impl Asked {
+    fn add(&mut self, term: &str, weight: f32, kind: Kind) {
+        match self.places.get(term).and_then(|at| self.terms.get_mut(*at)) {
+            Some((known, of)) => {
+                // Saying a word twice asks a little more for it, not twice as much.
+                known.weight += weight * 0.5;
+                *of = if kind == Kind::Word { *of } else { kind };
+            }
+            None => {
+                self.places.insert(Box::from(term), self.terms.len());
+                self.terms.push((QueryTerm { term: Box::from(term), weight }, kind));
+            }
+        }
     }
 
-    fn add(&mut self, term: &str, weight: f32) {
-        if let Some(known) = self.terms.iter_mut().find(|known| known.term.as_ref() == term) {
-            // Saying a word twice asks a little more for it, not twice as much.
-            known.weight += weight * 0.5;
-        } else if self.terms.len() < MOST_TERMS {
-            self.terms.push(QueryTerm { term: Box::from(term), weight });
+    /// Returns those that are asked for, in their order.
+    fn most(self) -> Vec<QueryTerm> {
+        let mut chosen: BTreeSet<usize> = BTreeSet::new();
+        for (kind, most) in [(Some(Kind::Date), MOST_DATES), (Some(Kind::Name), MOST_NAMES), (None, MOST_TERMS)] {
+            let wanted = |of: Kind| kind.is_none_or(|kind| kind == of);
+            let each = self.terms.iter().enumerate().filter(|(at, (_, of))| wanted(*of) && !chosen.contains(at));
+            let places: Vec<usize> = each.map(|(at, _)| at).collect();
+            let room = most.min(MOST_TERMS - chosen.len()).min(places.len());
+            chosen.extend(places.iter().take(room.div_ceil(2)));
+            chosen.extend(places.iter().rev().take(room / 2));
         }
+        let terms = self.terms.into_iter().enumerate().filter(|(at, _)| chosen.contains(at));
+        terms.map(|(_, (term, _))| term).collect()
     }
 }
 
@@ -111,9 +154,7 @@ const MONTHS: [&str; 12] = [
 fn dates(text: &str, today: Option<Date>) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     pieces(text, |piece| {
-        if let Piece::Word(word) = piece
-            && words.len() < 200
-        {
+        if let Piece::Word(word) = piece {
             words.push(word.to_string());
         }
     });
