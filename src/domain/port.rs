@@ -100,6 +100,9 @@ pub struct Prompt {
     pub nodes: BTreeSet<NodeId>,
     /// What the heading at point takes of it, where one is told of.
     pub at_point: Option<AtPoint>,
+    /// Of what is told of memory in it, the headings that are private in any way though it is for a model elsewhere, with
+    /// their titles.
+    pub marked: Vec<(NodeId, String)>,
     /// What the user typed to set this turn off, and nothing else. The built-in provider reads only this.
     pub typed: String,
     /// The wall clock of the user, for words such as “tomorrow”.

@@ -98,6 +98,7 @@ fn prompt(text: &str) -> Prompt {
         privacy: Privacy::Open,
         outside: Default::default(),
         nodes: Default::default(),
+        marked: Vec::new(),
         typed: text.into(),
         now: jiff::civil::date(2026, 1, 5).at(9, 0, 0, 0),
         asking: 0,

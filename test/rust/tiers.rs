@@ -436,3 +436,40 @@ async fn what_cannot_be_stored_is_taken_back_all_the_same_and_said() {
     assert!(said.contains("stay here again") && said.contains("It could not be stored ("), "{said}");
     assert!(said.ends_with("it holds until Emacs ends. Say /unshare again then."), "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_counted_as_sent_though_marked_is_what_was_sent() {
+    let home = Home::new(&[("notes.org", NOTES)]);
+    let server = FakeServer::start([]);
+    let engine = elsewhere(&home, &server).await;
+    let sent = || engine.sent_marked().into_iter().map(|(_, count)| count).sum::<u64>();
+    let in_trace = |finished: &passepartout::edge::engine::record::Finished| {
+        finished.report.deeds.iter().any(|deed| deed.tool == "context")
+    };
+    // What a human was shown is what goes, whatever is looked at by then.
+    let _ = home.ask(&engine, "good morning").await;
+    let plan = waiting(&engine);
+    assert!(plan.action.text("sent").is_some_and(|shown| shown.contains("Office")), "{plan:?}");
+    let _ = home.ask(&engine, "/focus Shopping").await;
+    server.push(says("Good morning."));
+    let finished = home.approve(&engine, &plan).await.expect("the approval counts");
+    assert!(bodies(&server).concat().contains("Office"));
+    assert_eq!((sent(), in_trace(&finished)), (1, true));
+    let _ = home.ask(&engine, "/unfocus").await;
+    // A question so long that the notes give way.
+    let mut gave_way = 0;
+    for words in (500..20_000).step_by(500) {
+        let before = (sent(), bodies(&server).len());
+        server.push(says("So much."));
+        let session = SessionId(format!("long {words}"));
+        let question = "canoe ".repeat(words);
+        let asked = ask_from(Origin { session, ..origin() }, &question);
+        let finished = engine.ask(asked, engine.new_turn(), &mut |_| {}).await;
+        let bodies = bodies(&server);
+        let Some(body) = bodies.get(before.1) else { break };
+        let went = body.contains("Office");
+        assert_eq!((sent() - before.0, in_trace(&finished)), (u64::from(went), went), "{words}");
+        gave_way += usize::from(!went);
+    }
+    assert!(gave_way > 0, "nothing gave way");
+}

@@ -31,10 +31,10 @@ pub struct Briefing {
     pub nodes: Vec<NodeId>,
     /// The nodes that stand in the outline and the further one.
     pub outlined: Vec<NodeId>,
-    /// Of these, the titles of those that are private in any way, where a model elsewhere is told of them.
-    pub marked: Vec<String>,
     /// What the heading at point takes of it.
     pub at_point: Option<AtPoint>,
+    /// Of all these, those that are private in any way, with their titles, where a model elsewhere is told of them.
+    pub marked: Vec<(NodeId, String)>,
     /// What of that slice came from outside.
     pub outside: Vec<Piece>,
     /// The last lines of the log.
@@ -93,6 +93,7 @@ impl Briefing {
             self.outline.clear();
             self.further.clear();
             self.outlined.clear();
+            self.marked.retain(|(id, _)| self.nodes.contains(id));
         }
         self
     }
@@ -125,6 +126,7 @@ pub fn made(
             outside
         },
         nodes: briefing.nodes.iter().chain(&briefing.outlined).chain(&conversation.nodes).cloned().collect(),
+        marked: briefing.marked.clone(),
         typed: conversation.typed.clone(),
         now,
         asking: 0,

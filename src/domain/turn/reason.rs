@@ -158,14 +158,16 @@ impl Turn {
                     Locality::Builtin => outside,
                     Locality::Local | Locality::Remote => prompt::outside(desk, locality, lean),
                 };
+                let marked = match locality {
+                    Locality::Remote => self.marked(desk),
+                    Locality::Builtin | Locality::Local => Vec::new(),
+                };
                 let conversation = &mut self.report.conversation;
                 conversation.contact = None;
                 conversation.labels.privacy = conversation.labels.privacy.max(privacy);
                 conversation.take_outside(&read);
                 conversation.local = locality != Locality::Remote;
-                if locality == Locality::Remote {
-                    self.tell_marked(desk);
-                }
+                self.tell_marked(&marked);
                 self.report.usage += completion.usage.unwrap_or_default();
                 self.report.answered_by = Some((completion.provider.clone(), completion.model.clone()));
                 self.report.sources.extend(completion.sources.iter().cloned());
@@ -182,14 +184,22 @@ impl Turn {
         }
     }
 
+    /// Returns the titles of the notes that are private in any way in what a model elsewhere is asked now.
+    fn marked(&self, desk: &Desk<'_>) -> Vec<String> {
+        let marked = match &self.report.conversation.contact {
+            Some(contact) => contact.prompt.marked.clone(),
+            None => prompt::briefing(desk, Locality::Remote, self.lean).marked,
+        };
+        marked.into_iter().map(|(_, title)| title).collect()
+    }
+
     /// Says in the trace which notes that are private in any way a model elsewhere was sent.
-    fn tell_marked(&mut self, desk: &Desk<'_>) {
-        let marked = prompt::briefing(desk, Locality::Remote, self.lean).marked;
+    fn tell_marked(&mut self, marked: &[String]) {
         let known = |deed: &Deed| deed.tool == MARKED;
         if marked.is_empty() || self.report.deeds.iter().any(known) {
             return;
         }
-        let summary = format!("{} went to a model elsewhere, as their tags warn or you let them", quoted(&marked));
+        let summary = format!("{} went to a model elsewhere, as their tags warn or you let them", quoted(marked));
         // No action, and yet it passed: what is shown of it has a name of its own.
         let action = ActionHash::new(ContentHasher::new(MARKED).text(&summary).finish());
         let verdict = Verdict::Pass(Some(Reason::new(summary.clone())));

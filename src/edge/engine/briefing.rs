@@ -60,18 +60,20 @@ pub struct Briefings<'a> {
     made: Mutex<HashMap<(Privacy, Lean), Briefing>>,
     /// What was left out as private for a reader elsewhere, until it is counted.
     left_out: Mutex<Option<BTreeSet<NodeId>>>,
+    /// Of that, what was counted.
+    counted_out: Mutex<BTreeSet<NodeId>>,
     /// The titles of what was left out only as the user wants to be asked about it, until that is told.
     asks: Mutex<Vec<String>>,
-    /// Whether what was sent though it is marked was counted.
-    counted: std::sync::atomic::AtomicBool,
+    /// What was counted as sent though it is marked.
+    counted: Mutex<BTreeSet<NodeId>>,
 }
 
 impl<'a> Briefings<'a> {
     /// Prepares the briefings of a turn.
     pub fn new(engine: &'a Engine, told: Told, now: jiff::civil::DateTime) -> Briefings<'a> {
-        let (made, left_out, asks, counted) = Default::default();
+        let (made, left_out, counted_out, asks, counted) = Default::default();
         let identity = in_place(|| engine.identity());
-        Briefings { engine, told, identity, now, made, left_out, asks, counted }
+        Briefings { engine, told, identity, now, made, left_out, counted_out, asks, counted }
     }
 
     /// Returns what a reader may be told who may see texts up to a label, with fewer notes where these have to give way.
@@ -105,10 +107,11 @@ impl<'a> Briefings<'a> {
         (self.told.notes, self.engine.memory_share(self.told.most), self.told.most)
     }
 
-    /// Counts what was left out for a reader elsewhere, once in a turn, as one would be sent the rest.
+    /// Counts what was left out for a reader elsewhere, each once in a turn, as one would be sent the rest.
     pub fn count_left_out(&self) {
         let Some(left_out) = self.left_out.lock().take() else { return };
-        *self.asks.lock() = in_place(|| self.count(left_out));
+        let asks = in_place(|| self.count(left_out));
+        self.asks.lock().extend(asks);
     }
 
     /// Returns, once, the titles of what was left out only as the user wants to be asked about it.
@@ -122,21 +125,19 @@ impl<'a> Briefings<'a> {
         left_out.extend(
             self.engine.unfound(&view, &self.told.typed, LOOKED_FOR, true).iter().map(|node| node.id().clone()),
         );
+        // As notes give way in the middle of a turn, what stays out is left out again.
+        left_out.retain(|id| self.counted_out.lock().insert(id.clone()));
         let nodes: Vec<_> = left_out.iter().filter_map(|id| view.get(id)).collect();
         self.engine.count_nodes(&nodes);
         let asks = nodes.iter().filter(|node| node.privacy() == Privacy::Ask);
         asks.map(|node| node.title().to_string()).collect()
     }
 
-    /// Counts what a reader elsewhere was sent though it is marked, once in a turn.
-    pub fn count_marked(&self, may_see: Privacy) {
-        let briefing = self.get(may_see, Lean::Whole);
-        if self.counted.swap(true, std::sync::atomic::Ordering::Relaxed) {
-            return;
-        }
-        let view = self.engine.view_in_sight();
-        let nodes: BTreeSet<&NodeId> = briefing.nodes.iter().chain(&briefing.outlined).collect();
-        self.engine.count_sent(&nodes.into_iter().filter_map(|id| view.get(id)).collect::<Vec<_>>());
+    /// Counts what a reader elsewhere was sent though it is marked, each once in a turn.
+    pub fn count_marked<'n>(&self, marked: impl Iterator<Item = &'n NodeId>) {
+        let (view, mut counted) = (self.engine.view(), self.counted.lock());
+        let fresh = marked.filter(|id| counted.insert((*id).clone()));
+        self.engine.count_sent(&fresh.filter_map(|id| view.get(id)).collect::<Vec<_>>());
     }
 
     fn briefing(&self, may_see: Privacy, lean: Lean) -> Briefing {
@@ -213,14 +214,15 @@ impl Engine {
         file.is_some_and(|file| folders.iter().any(|folder| file.starts_with(folder)))
     }
 
-    /// Returns the titles of what is private in any way in a slice of memory for a reader who may not see everything.
-    fn marked(&self, slice: &Slice, may_see: Privacy) -> Vec<String> {
+    /// Returns what is private in any way in a slice of memory for a reader who may not see everything, with its titles.
+    fn marked(&self, slice: &Slice, may_see: Privacy) -> Vec<(NodeId, String)> {
         if may_see == Privacy::Private || slice.privacy().is_none_or(|privacy| privacy == Privacy::Open) {
             return Vec::new();
         }
         let (view, mut seen) = (self.view(), BTreeSet::new());
         let nodes = slice.nodes().filter(|node| seen.insert(&node.id)).filter_map(|node| view.get(&node.id));
-        nodes.filter(|node| node.privacy() > Privacy::Open).map(|node| node.title().to_string()).collect()
+        let marked = nodes.filter(|node| node.privacy() > Privacy::Open);
+        marked.map(|node| (node.id().clone(), node.title().to_string())).collect()
     }
 
     /// Returns what of a slice of memory came from outside.

@@ -238,12 +238,13 @@ impl TurnModel<'_> {
     ) -> Result<Answered, ModelFailure> {
         let given = Mutex::new(Privacy::Open);
         let outside = Mutex::new(Outside::default());
-        let warned = Mutex::new(Vec::new());
+        let (warned, marked) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
         // The tokens of the prompt that was sent last, as we count them.
         let sent = Mutex::new(0);
         let watched = |locality: Locality| {
             let Unquoted { prompt: made, label, warns } = self.unquoted(prompt(locality), locality);
             *warned.lock() = warns;
+            *marked.lock() = made.marked.clone();
             if locality == Locality::Remote {
                 self.briefings.count_left_out();
             }
@@ -304,7 +305,7 @@ impl TurnModel<'_> {
                 self.tell_quotation(&note, part.as_deref());
                 self.engine.count_sent_tags(Some(note.tag));
             }
-            self.briefings.count_marked(if known.shared { Privacy::Ask } else { Privacy::ELSEWHERE });
+            self.briefings.count_marked(marked.into_inner().iter().map(|(id, _)| id));
         }
         let outside = match reply.locality {
             Locality::Builtin => self.outside_of(&reply.completion.sources),

@@ -524,6 +524,9 @@ struct ContactRecord {
     tools: Vec<ToolRecord>,
     now: String,
     nodes: Vec<String>,
+    /// Absent in records of the first versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    marked: Vec<(String, String)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -546,6 +549,7 @@ impl ContactRecord {
             tools: contact.prompt.tools.iter().map(tool).collect(),
             now: contact.prompt.now.to_string(),
             nodes: contact.prompt.nodes.iter().map(ToString::to_string).collect(),
+            marked: contact.prompt.marked.iter().map(|(id, title)| (id.to_string(), title.clone())).collect(),
         }
     }
 
@@ -561,6 +565,7 @@ impl ContactRecord {
             privacy: conversation.labels.privacy,
             outside: conversation.outside.clone(),
             nodes: self.nodes.into_iter().map(NodeId::new).collect(),
+            marked: self.marked.into_iter().map(|(id, title)| (NodeId::new(id), title)).collect(),
             typed: conversation.typed.clone(),
             now: self.now.parse().ok()?,
             asking: 0,

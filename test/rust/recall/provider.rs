@@ -39,6 +39,7 @@ fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {
         privacy: Privacy::Private,
         outside: Default::default(),
         nodes: Default::default(),
+        marked: Vec::new(),
         typed: typed.to_string(),
         now: now(),
         asking: 0,
