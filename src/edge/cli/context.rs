@@ -336,7 +336,7 @@ fn unmade(made: Drained, status: &EmbeddingStatus) -> String {
             exact(&status.url)
         ),
         (Drained::Interrupted, Some(_)) => "memory changed while vectors were made of it; ask again".to_string(),
-        (Drained::Nothing | Drained::Resting, Some(name)) => {
+        (Drained::Nothing | Drained::Resting | Drained::Full, Some(name)) => {
             format!("{name} made no vectors of all notes: {}", exact(trouble))
         }
     }

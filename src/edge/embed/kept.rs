@@ -6,6 +6,7 @@
 use crate::domain::embed::flat::{Flat, Near, Wanted};
 use crate::domain::embed::{PassageKey, Vector};
 use crate::edge::embed::folder;
+use crate::edge::embed::row::{HEAD, KEY, dimension_of, head, length, read_row, row};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -13,13 +14,6 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// What a file of this kind begins with, with the number of its format.
-const MAGIC: &[u8; 8] = b"ppvect\x00\x01";
-/// Magic, hash of the embedder's name, dimension, and the checksum of these.
-const HEAD: usize = 8 + 32 + 8 + SUM;
-/// How many bytes of a hash are kept as a checksum.
-const SUM: usize = 8;
-const KEY: usize = size_of::<PassageKey>();
 /// What the coarse rows of all vectors may take in memory.
 const MOST_BYTES: usize = 256 << 20;
 /// When so many rows stand for nothing any more, and they are a quarter of all, the file is made shorter.
@@ -82,55 +76,6 @@ pub enum KeepError {
     /// The disk.
     #[error(transparent)]
     Disk(#[from] io::Error),
-}
-
-fn sum(parts: &[&[u8]]) -> [u8; SUM] {
-    let mut hasher = blake3::Hasher::new();
-    parts.iter().for_each(|part| {
-        hasher.update(part);
-    });
-    let mut sum = [0; SUM];
-    sum.copy_from_slice(&hasher.finalize().as_bytes()[..SUM]);
-    sum
-}
-
-/// Returns how many bytes a row has.
-fn length(dimension: usize) -> usize {
-    KEY + 4 * dimension + SUM
-}
-
-fn head(name: &[u8; 32], dimension: usize) -> Vec<u8> {
-    let mut head = [MAGIC.as_slice(), name, &(dimension as u64).to_le_bytes()].concat();
-    head.extend(sum(&[&head]));
-    head
-}
-
-/// Returns the dimension that a head speaks of; `None` when it is not one of this embedder.
-fn dimension_of(bytes: &[u8; HEAD], name: &[u8; 32]) -> Option<usize> {
-    let number: [u8; 8] = bytes.get(MAGIC.len() + name.len()..)?.first_chunk().copied()?;
-    let dimension = usize::try_from(u64::from_le_bytes(number)).ok()?;
-    let fits = (1..=crate::domain::embed::MOST_DIMENSIONS).contains(&dimension);
-    (fits && head(name, dimension) == bytes).then_some(dimension)
-}
-
-fn row(key: &PassageKey, vector: &Vector) -> Vec<u8> {
-    let mut row = Vec::with_capacity(length(vector.dimension()));
-    row.extend(key);
-    vector.numbers().iter().for_each(|number| row.extend(number.to_le_bytes()));
-    row.extend(sum(&[&row]));
-    row
-}
-
-/// Reads a row; `None` when it is not as it was written.
-fn read_row(bytes: &[u8]) -> Option<(PassageKey, Vector)> {
-    let (row, last) = bytes.split_last_chunk::<SUM>()?;
-    if sum(&[row]) != *last {
-        return None;
-    }
-    let (key, numbers) = row.split_first_chunk::<KEY>()?;
-    let number = |bytes: &[u8]| Some(f32::from_le_bytes(bytes.first_chunk().copied()?));
-    let numbers: Vec<f32> = numbers.chunks_exact(4).filter_map(number).collect();
-    Some((*key, Vector::new(numbers).ok()?))
 }
 
 impl Kept {

@@ -1,10 +1,11 @@
 //! Embedders, what settings make of them, and the file that their vectors are kept in.
 //!
-//! `served` asks one over HTTP, `fault` tells what went wrong with it, `kept` keeps what it made.
+//! `served` asks one over HTTP, `fault` tells what went wrong with it, `kept` keeps what it made, in rows (`row`).
 
 mod fault;
 pub mod folder;
 pub mod kept;
+mod row;
 pub mod served;
 
 use crate::domain::embed::hashing::{DIMENSION, hashed};

@@ -4,6 +4,7 @@
 //! Nothing waits for this but a question, for a moment. Whatever is missing, context is chosen by words alone.
 
 mod confirm;
+mod keeping;
 mod near;
 mod status;
 mod texts;
@@ -297,74 +298,6 @@ impl Engine {
             // By its label, too: what may not go has the same key where it says the same.
             self.count_sent(part.iter().filter(|(_, passage)| sent.contains(passage)).map(|(node, _)| node));
         }
-    }
-
-    async fn keep_vectors(self: &Arc<Self>, embedder: &dyn Embedder, sent: &[Passage], vectors: Vec<Vector>) -> Step {
-        if vectors.len() != sent.len() {
-            let text = format!("{}: it gives {} vectors for {} texts", embedder.name(), vectors.len(), sent.len());
-            return self.note_failure(&EmbedError { kind: EmbedErrorKind::Refused, text, after: None });
-        }
-        let rows: Vec<(PassageKey, Vector)> = sent.iter().map(Passage::key).zip(vectors).collect();
-        let engine = self.clone();
-        match aside(move || engine.keep(rows)).await {
-            Ok(()) => {
-                self.note_success(embedder);
-                Step::Kept
-            }
-            Err(KeepError::Dimension(now, before)) => self.vectors_anew(embedder, now, before),
-            Err(why @ (KeepError::Full(_) | KeepError::Disk(_))) => {
-                self.note_success(embedder);
-                self.note_unkept(&why);
-                Step::Full
-            }
-        }
-    }
-
-    /// Keeps vectors; those for which there is no room now are kept first of all later.
-    fn keep(&self, rows: Vec<(PassageKey, Vector)>) -> Result<(), KeepError> {
-        let kept = match self.embedding.kept.write().as_mut() {
-            Some(kept) => kept.put(&rows),
-            None => return Ok(()),
-        };
-        match &kept {
-            Ok(()) => self.embedding.state.lock().unkept = None,
-            Err(KeepError::Full(_) | KeepError::Disk(_)) => *self.embedding.left_over.lock() = rows,
-            Err(KeepError::Dimension(..)) => {}
-        }
-        kept
-    }
-
-    /// Notes that vectors are not kept, and says so once.
-    fn note_unkept(&self, why: &KeepError) -> Drained {
-        let text = format!("vectors are not kept: {why}");
-        let before = self.embedding.state.lock().unkept.replace(text.clone());
-        if before.is_none() {
-            self.say(LogLevel::Warning, &format!("{text}. Notes without one are found by their words alone"));
-        }
-        Drained::Full
-    }
-
-    /// The server gives vectors of another dimension: those that are kept are compared with nothing any more.
-    fn vectors_anew(&self, embedder: &dyn Embedder, now: usize, before: usize) -> Step {
-        let name = embedder.name();
-        let renewals = {
-            let mut state = self.embedding.state.lock();
-            state.renewals += 1;
-            state.renewals
-        };
-        if renewals > MOST_RENEWALS {
-            let text = format!("{name}: it gives vectors of {now} numbers and of {before} by turns; set one model");
-            return self.note_failure(&EmbedError { kind: EmbedErrorKind::Refused, text, after: None });
-        }
-        self.say(
-            LogLevel::Info,
-            &format!("{name} gives vectors of {now} numbers now, not of {before}: all are made again"),
-        );
-        if let Some(kept) = self.embedding.kept.write().as_mut() {
-            kept.clear();
-        }
-        self.embedding.questions.lock().clear();
-        Step::Anew
     }
 
     fn note_success(&self, embedder: &dyn Embedder) {

@@ -245,7 +245,8 @@ impl Engine {
         self.entries(vec![operation]).await?.pop().ok_or_else(unknown)
     }
 
-    /// Returns the difference of memory between two operations as text: files, headings, and a unified diff.
+    /// Returns the difference of memory between two operations as text: files, headings, and a unified diff, each as far as
+    /// somebody can read it; about 1 MB.
     ///
     /// # Errors
     /// When an operation is unknown, or the store cannot be read.

@@ -1,20 +1,15 @@
 //! Which texts memory has, which of them have a vector, and what of the rest may go where.
 
 use super::{Engine, Files, Keys};
-use crate::domain::embed::{Passage, PassageKey};
+use crate::domain::embed::Passage;
 use crate::domain::label::Privacy;
-use crate::domain::memory::card::Card;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::port::{Locality, LogLevel};
 use crate::edge::embed::folder;
-use crate::edge::embed::kept::{KeepError, Kept};
-use parking_lot::RwLockWriteGuard;
+use crate::edge::embed::kept::Kept;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// So many vectors are moved while nobody else can have one.
-const STEP: usize = 64;
 
 impl Engine {
     /// Opens the vectors of an embedder, unless they are open.
@@ -40,21 +35,6 @@ impl Engine {
             Some(most) => kept.within(most),
             None => kept,
         });
-    }
-
-    /// Makes room, keeps what was made and not kept yet, and returns the nodes whose vector is missing then.
-    pub(super) fn missing_now(&self, reader: Locality) -> Result<Vec<(Arc<str>, usize)>, KeepError> {
-        let missing = self.follow_keys(reader);
-        self.let_go_of_vectors();
-        let left_over = std::mem::take(&mut *self.embedding.left_over.lock());
-        if left_over.is_empty() {
-            return Ok(missing);
-        }
-        match self.keep(left_over) {
-            // With vectors of another length they are of no use, and made again.
-            Ok(()) | Err(KeepError::Dimension(..)) => Ok(self.follow_keys(reader)),
-            Err(why) => Err(why),
-        }
     }
 
     /// Reads which texts memory has now, and returns the nodes whose vector is missing, those of the files that changed last
@@ -142,42 +122,5 @@ impl Engine {
     /// Returns whether the private notes have been read by whose words quotations are known.
     pub(super) fn knows_all_quotations(&self) -> bool {
         self.quotations_read().waiting == 0
-    }
-
-    /// Lets go of the vectors of what is not in memory any more, once memory has all of the memex.
-    pub(super) fn let_go_of_vectors(&self) {
-        let view = self.view();
-        let wanted: HashSet<PassageKey> = {
-            let known = self.embedding.known.read();
-            // What is not read yet may be wanted.
-            let read = |card: &Arc<Card>| known.get(&card.file).is_some_and(|keys| keys.root == card.root());
-            if !self.has_read_memex() || !view.cards().all(read) {
-                return;
-            }
-            known.values().flat_map(|keys| keys.keys.iter().flatten().copied()).collect()
-        };
-        match self.embedding.kept.write().as_mut() {
-            Some(kept) => kept.retain(&wanted),
-            None => return,
-        }
-        let slack = self.embedding.kept.read().as_ref().is_some_and(Kept::is_slack);
-        let shrunk = if slack { self.shrink_vectors() } else { Ok(()) };
-        let stuck = shrunk.err().map(|why| format!("the file of vectors could not be made shorter: {why}"));
-        // It is tried again with each change, as it costs nothing, and said once.
-        let before = std::mem::replace(&mut self.embedding.state.lock().stuck, stuck.is_some());
-        stuck.filter(|_| !before).into_iter().for_each(|text| self.say(LogLevel::Info, &text));
-    }
-
-    /// Frees what stands for nothing, a little at a time: whoever asks for vectors meanwhile gets them in between.
-    fn shrink_vectors(&self) -> std::io::Result<()> {
-        while !self.stop.load(Ordering::Relaxed) {
-            let mut kept = self.embedding.kept.write();
-            let more = kept.as_mut().map_or(Ok(false), |kept| kept.shrink(STEP));
-            RwLockWriteGuard::unlock_fair(kept);
-            if !more? {
-                break;
-            }
-        }
-        Ok(())
     }
 }
