@@ -319,10 +319,19 @@ fn skills(engine: &Engine) -> Check {
                       until then every act but plain reading asks.";
         return Check::bad("skills", "Skills", State::Unhealthy, detail, repair);
     }
+    let runs = engine.skill_runs();
+    let lisp: String = runs.iter().map(|(name, runs)| format!("; Lisp of {name}: {}", runs.words())).collect();
+    if let Some((name, parked)) = runs.iter().find(|(_, runs)| runs.parked()) {
+        let last = parked.last.as_deref().unwrap_or_default();
+        let detail =
+            format!("{loaded} loaded{lisp}; the gate of {name} is not asked any more and denies every act: {last}");
+        let repair = "Mend the skill's block of Lisp or move the skill away, then start again.";
+        return Check::bad("skills", "Skills", State::Unhealthy, detail, repair);
+    }
     match problems.as_slice() {
-        [] => Check::good("skills", "Skills", format!("{loaded} loaded")),
+        [] => Check::good("skills", "Skills", format!("{loaded} loaded{lisp}")),
         problems => {
-            let detail = format!("{loaded} loaded; {}", problems.join("; "));
+            let detail = format!("{loaded} loaded{lisp}; {}", problems.join("; "));
             Check::bad("skills", "Skills", State::Degraded, detail, "Repair the skill's file, then start again.")
         }
     }

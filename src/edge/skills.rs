@@ -10,6 +10,7 @@ use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::skill::Skill;
 use crate::domain::skill::gate::{self, Asked, Unread};
+use crate::domain::skill::lisp::Role;
 use crate::domain::skill::order::order;
 use crate::domain::skill::parse::{may_hold_rules, parse, rules_alone};
 use std::fs;
@@ -93,7 +94,7 @@ pub fn load(folders: &[PathBuf]) -> Loaded {
         loaded.reports.push(SkillReport { name, file, state: SkillState::Loaded, remarks });
     }
     for (skill, why) in ordered.left_out {
-        let holds_rules = !skill.rules.is_empty() || skill.own_gate;
+        let holds_rules = !skill.rules.is_empty() || skill.lisp.has(Role::Gate);
         loaded.keep_out(&skill.name, file(&skill.name), why.to_string(), holds_rules);
         loaded.rules_alone.push(skill);
     }
@@ -112,9 +113,11 @@ impl Loaded {
         failed.collect()
     }
 
-    /// Returns which rules are not in force, with what follows from it and the way out.
-    pub fn gaps(&self) -> Vec<String> {
-        self.unread.iter().map(Unread::words).chain(self.own_gates().iter().map(Asked::words)).collect()
+    /// Returns which rules are not in force, with what follows from it and the way out; `host` says whether the gates that
+    /// skills wrote in Lisp can be asked.
+    pub fn gaps(&self, host: bool) -> Vec<String> {
+        let gates = if host { Vec::new() } else { self.own_gates() };
+        self.unread.iter().map(Unread::words).chain(gates.iter().map(Asked::words)).collect()
     }
 
     /// Returns the gates that skills wrote in Lisp, also those of skills that were kept out.

@@ -160,6 +160,24 @@ struct Reply {
 struct Live {
     alive: Alive,
     told: Told,
+    /// What was evaluated first.
+    setup: String,
+}
+
+/// What a worker is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// What is evaluated before anything else, once. A worker that began with something else is ended for it.
+    pub setup: &'a str,
+    /// What is evaluated.
+    pub code: &'a str,
+    /// What is known of the code.
+    pub told: &'a Told,
+    /// Whether what the worker said is a value for a program, which looks at it itself: it is not asked then whether all
+    /// functions of Emacs are what they were, and one that was told something more private before is ended first.
+    pub plain: bool,
+    /// How long it may take, setup and all.
+    pub patience: Duration,
 }
 
 /// The place of one owner: held while a call of that owner goes on.
@@ -197,26 +215,49 @@ impl Workers {
     /// # Errors
     /// When nothing was evaluated: there is no Emacs, or it cannot be confined.
     pub async fn evaluate(&self, owner: &Owner, walls: Walls, code: &str, told: &Told) -> Result<Answer, SandboxError> {
+        self.run(owner, walls, Task { setup: "", code, told, plain: false, patience: self.limits.call }).await
+    }
+
+    /// As [`Workers::evaluate`], for whatever a worker may be asked.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn run(&self, owner: &Owner, walls: Walls, task: Task<'_>) -> Result<Answer, SandboxError> {
         let (slot, surplus) = self.slot(owner);
         for other in surplus {
             end(&other).await;
         }
         let mut place = slot.live.lock().await;
         // Taken out, so that a call that is cut short leaves nothing behind that would answer the next one.
-        let live = match place.take() {
-            Some(live) => live,
-            None => Live { alive: self.start(walls).await?, told: Told::own(Privacy::Open) },
+        let kept = match place.take() {
+            Some(live) if live.setup == task.setup && (!task.plain || live.told.privacy <= task.told.privacy) => {
+                Some(live)
+            }
+            Some(live) => {
+                live.alive.end().await;
+                None
+            }
+            None => None,
         };
-        let mut live = Live { told: live.told.join(told), ..live };
+        let fresh = kept.is_none();
+        let mut live = match kept {
+            Some(live) => Live { told: live.told.join(task.told), ..live },
+            None => Live { alive: self.start(walls).await?, told: task.told.clone(), setup: task.setup.to_string() },
+        };
         let known = live.told.clone();
-        let mark = mark()?;
-        let said = tokio::time::timeout(self.limits.call, self.call(&mut live.alive, &mark, code)).await;
+        let said = tokio::time::timeout(task.patience, self.calls(&mut live.alive, fresh, task)).await;
         let (ended, printed) = match said {
-            Ok(Some(heard)) => {
-                let mut beside = heard.beside();
-                match heard.reply {
-                    Some(Reply { ended, output, whole }) => {
-                        if whole && self.proves(&mut live.alive, &mut beside).await? {
+            Ok(heard) => {
+                let (heard, ready) = heard?;
+                match heard {
+                    Some(heard) => {
+                        let mut beside = heard.beside();
+                        let Some(Reply { ended, output, whole }) = heard.reply else {
+                            live.alive.end().await;
+                            return Ok(self.told(&slot, Evaluated::Broken, &beside, false, known));
+                        };
+                        let whole = task.plain || (whole && self.proves(&mut live.alive, &mut beside).await?);
+                        if whole && ready {
                             *place = Some(live);
                         } else {
                             live.alive.end().await;
@@ -224,32 +265,51 @@ impl Workers {
                         (ended, [output, beside].concat())
                     }
                     None => {
-                        live.alive.end().await;
-                        (Evaluated::Broken, beside)
+                        if let Some(missing) = live.alive.end().await {
+                            return Err(SandboxError::Unconfined(missing));
+                        }
+                        (Evaluated::Gone, String::new())
                     }
                 }
-            }
-            Ok(None) => {
-                if let Some(missing) = live.alive.end().await {
-                    return Err(SandboxError::Unconfined(missing));
-                }
-                (Evaluated::Gone, String::new())
             }
             Err(_) => {
                 live.alive.end().await;
                 (Evaluated::TimedOut, String::new())
             }
         };
-        let lives = place.is_some();
+        let kept = place.is_some();
         drop(place);
-        self.end_when_idle(&slot);
-        Ok(Answer { ended, printed: clip(&printed, self.limits.characters), kept: lives, told: known })
+        Ok(self.told(&slot, ended, &printed, kept, known))
+    }
+
+    /// Returns what a call came to, and sees to it that a worker that nobody calls ends.
+    fn told(&self, slot: &Arc<Slot>, ended: Evaluated, printed: &str, kept: bool, told: Told) -> Answer {
+        self.end_when_idle(slot);
+        Answer { ended, printed: clip(printed, self.limits.characters), kept, told }
+    }
+
+    /// Asks for the setup where the worker is fresh, then for the code. Returns also whether the setup was evaluated: what
+    /// broke it is the answer.
+    async fn calls(
+        &self,
+        alive: &mut Alive,
+        fresh: bool,
+        task: Task<'_>,
+    ) -> Result<(Option<Heard>, bool), std::io::Error> {
+        if fresh && !task.setup.is_empty() {
+            let heard = self.call(alive, &mark()?, task.setup, task.plain).await;
+            let done = |heard: &Heard| matches!(&heard.reply, Some(Reply { ended: Evaluated::Value(_), .. }));
+            if !heard.as_ref().is_some_and(done) {
+                return Ok((heard, false));
+            }
+        }
+        Ok((self.call(alive, &mark()?, task.code, task.plain).await, true))
     }
 
     /// Returns whether a worker that has just answered answers rightly once more; takes what it still said of the call.
     async fn proves(&self, alive: &mut Alive, beside: &mut String) -> Result<bool, std::io::Error> {
         let mark = mark()?;
-        let Ok(Some(heard)) = tokio::time::timeout(PROVING, self.call(alive, &mark, PROOF.0)).await else {
+        let Ok(Some(heard)) = tokio::time::timeout(PROVING, self.call(alive, &mark, PROOF.0, false)).await else {
             return Ok(false);
         };
         let right = Reply { ended: Evaluated::Value(PROOF.1.to_string()), output: String::new(), whole: true };
@@ -306,8 +366,9 @@ impl Workers {
     }
 
     /// Asks, and listens until the line that begins with the mark is whole. `None` when the worker ended.
-    async fn call(&self, alive: &mut Alive, mark: &str, code: &str) -> Option<Heard> {
-        let request = format!("{mark} {}\n", base64::encode(code.as_bytes()));
+    async fn call(&self, alive: &mut Alive, mark: &str, code: &str, plain: bool) -> Option<Heard> {
+        let plain = if plain { " plain" } else { "" };
+        let request = format!("{mark} {}{plain}\n", base64::encode(code.as_bytes()));
         // One that ended cannot be told; what it said last tells that it ended.
         let _ = alive.say(request.as_bytes()).await;
         let (mut output, mut errors) = (Vec::new(), Vec::new());

@@ -58,6 +58,7 @@ mod runtime;
 mod sandbox;
 mod settle;
 mod skill;
+mod skill_host;
 mod store;
 mod support;
 mod survive;

@@ -1,6 +1,20 @@
 //! Property lists: looking values up in a message, and building one.
 
 use crate::domain::sexp::reader::Sexp;
+use serde_json::Value;
+
+impl Sexp {
+    /// Returns an argument of an action as Emacs reads it. What an argument never is, since they are checked, is nil.
+    pub fn of_json(value: &Value) -> Sexp {
+        match value {
+            Value::String(text) => Sexp::text(text.as_str()),
+            Value::Bool(truth) => Sexp::flag(*truth),
+            Value::Number(number) => number.as_i64().map_or(Sexp::Nil, Sexp::int),
+            Value::Array(items) => Sexp::list(items.iter().filter_map(Value::as_str).map(Sexp::text)),
+            Value::Null | Value::Object(_) => Sexp::Nil,
+        }
+    }
+}
 
 /// Looking up in a property list. Absent and `nil` mean the same; the first of two equal keys counts.
 impl Sexp {

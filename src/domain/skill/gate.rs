@@ -6,6 +6,7 @@ use crate::domain::gate::rule::Rules;
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::preset::Preset;
 use crate::domain::skill::Skill;
+use crate::domain::skill::lisp::Role;
 use crate::domain::tool::{Class, Effect};
 use std::collections::BTreeSet;
 
@@ -24,7 +25,7 @@ pub fn gates(skills: &[Skill]) -> (Vec<Rules>, Vec<Unread>) {
 
 /// Returns a gate for each skill that has one of its own in Lisp.
 pub fn own_gates(skills: &[Skill]) -> impl Iterator<Item = Asked> {
-    skills.iter().filter(|skill| skill.own_gate).map(|skill| Asked::new(&skill.name, skill.priority))
+    skills.iter().filter(|skill| skill.lisp.has(Role::Gate)).map(|skill| Asked::new(&skill.name, skill.priority))
 }
 
 /// Stands for a gate that a skill wrote in Lisp. It runs nothing: what the gate said was found out before judging, within a
@@ -42,11 +43,11 @@ impl Asked {
         Asked { name: format!("skill {skill}: gate"), skill: skill.to_string(), priority }
     }
 
-    /// Returns what follows while nobody asks it, and the way out.
+    /// Returns what follows where nobody can ask it, and the way out.
     pub fn words(&self) -> String {
         format!(
-            "the skill {} has a gate of its own in Lisp, which this version cannot ask, so it denies every act; take its \
-             block “gate” out or move the skill away, then start again",
+            "the skill {} has a gate of its own in Lisp, and no Lisp can be confined here, so it denies every act; \
+             M-x passepartout-doctor says what is missing; or take its block “gate” out, then start again",
             self.skill
         )
     }

@@ -4,6 +4,7 @@
 //! and the tools that it lists are only ever taken away from those that there are.
 
 pub mod gate;
+pub mod lisp;
 pub mod order;
 pub mod parse;
 pub mod rule;
@@ -12,6 +13,7 @@ pub mod trigger;
 mod table;
 
 use crate::domain::gate::rule::Rule;
+use crate::domain::skill::lisp::Lisp;
 use crate::domain::skill::trigger::{SignalFacts, Trigger};
 use crate::domain::tool::{Effect, Tool, Toolbox};
 use crate::domain::turn::error::Resolution;
@@ -45,8 +47,8 @@ pub struct Skill {
     pub mandates: Vec<Mandate>,
     /// What it asks about and denies, each with its examples.
     pub rules: Vec<Rule>,
-    /// Whether it has a gate of its own in Lisp: without its answer nothing happens.
-    pub own_gate: bool,
+    /// Its Emacs Lisp. When a gate of its own is in it, nothing happens without that gate's answer.
+    pub lisp: Lisp,
     /// What is odd but does not keep it out, for people.
     pub remarks: Vec<String>,
 }

@@ -2,6 +2,7 @@
 
 use crate::domain::gate::rule::{Rule, Ruling};
 use crate::domain::org::outline::{Node, Outline};
+use crate::domain::skill::lisp::{Lisp, Role, is_commented, named};
 use crate::domain::skill::rule;
 use crate::domain::skill::table::{Row, line_of, rows};
 use crate::domain::skill::trigger::Trigger;
@@ -20,8 +21,6 @@ const MAX_FALLBACK: usize = 2 * 1024;
 const FALLBACK: &str = "I could not do this now. Ask again later; the log says what failed.";
 /// How many rules a skill has at most.
 const MAX_RULES: usize = 500;
-/// What the block of Lisp is named that is a skill's own gate.
-const OWN_GATE: &str = "gate";
 
 /// Reads a skill and runs its examples; a failing one is a problem that names it.
 ///
@@ -41,7 +40,8 @@ pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
         }
     }
     all_rules(outline, &toolbox, &mut skill)?;
-    remarks(outline, &mut skill);
+    skill.lisp.check()?;
+    remarks(&mut skill);
     Ok(skill)
 }
 
@@ -60,7 +60,7 @@ pub fn rules_alone(name: &str, outline: &Outline) -> Skill {
 pub fn may_hold_rules(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start().to_lowercase();
-        named(&line).is_some_and(|name| name == OWN_GATE)
+        named(&line).and_then(Role::parse) == Some(Role::Gate)
             || (line.starts_with('*') && line.contains("rule"))
             || (line.starts_with('|') && line.contains("verdict"))
     })
@@ -80,7 +80,7 @@ fn blank(name: &str, outline: &Outline) -> Skill {
         prompt: None,
         mandates: Vec::new(),
         rules: Vec::new(),
-        own_gate: lisp_blocks(outline).iter().any(|name| name == OWN_GATE),
+        lisp: Lisp::read(outline),
         remarks: Vec::new(),
     }
 }
@@ -337,54 +337,11 @@ fn run(row: &Row, toolbox: &Toolbox, rules: &mut [Rule]) -> Result<(), SkillProb
     Ok(())
 }
 
-/// Returns the name of each block of Lisp, in lower case, empty without `#+NAME`; blocks that are commented out are none.
-fn lisp_blocks(outline: &Outline) -> Vec<String> {
-    let mut blocks = Vec::new();
-    let nodes = outline.nodes.iter().enumerate().filter(|(index, _)| !is_commented(outline, *index));
-    for (_, node) in nodes {
-        let mut name = String::new();
-        for line in outline.slice(&node.section).lines().map(|line| line.trim_start().to_lowercase()) {
-            if let Some(found) = named(&line) {
-                name = found.to_string();
-            } else if let Some(rest) = line.strip_prefix("#+begin_src") {
-                let language = rest.split_whitespace().next().unwrap_or_default();
-                if matches!(language, "emacs-lisp" | "elisp" | "lisp") {
-                    blocks.push(std::mem::take(&mut name));
-                }
-                name.clear();
-            } else if !line.starts_with("#+") {
-                name.clear();
-            }
-        }
-    }
-    blocks
-}
-
-/// Returns what a line names that stands behind it; it is in lower case.
-fn named(line: &str) -> Option<&str> {
-    line.strip_prefix("#+name:").map(str::trim)
-}
-
-/// Returns whether a heading, or one above it, is commented out.
-fn is_commented(outline: &Outline, mut index: usize) -> bool {
-    loop {
-        match outline.nodes.get(index) {
-            Some(node) if node.commented => return true,
-            Some(node) if index > 0 => index = node.parent as usize,
-            Some(_) | None => return false,
-        }
-    }
-}
-
-fn remarks(outline: &Outline, skill: &mut Skill) {
-    let blocks = lisp_blocks(outline).iter().filter(|name| *name != OWN_GATE).count();
-    if blocks > 0 {
-        let noun = if blocks == 1 { "block is" } else { "blocks are" };
-        skill.remarks.push(format!("{blocks} Lisp {noun} not run in this version."));
-    }
-    if skill.own_gate {
-        let text = "Its block “gate” cannot be asked in this version, and without its answer every act is denied.";
-        skill.remarks.push(text.to_string());
+fn remarks(skill: &mut Skill) {
+    if skill.lisp.others > 0 {
+        let verb = if skill.lisp.others == 1 { "block has" } else { "blocks have" };
+        let text = format!("{} Lisp {verb} no name that says what for, so nobody runs it.", skill.lisp.others);
+        skill.remarks.push(text);
     }
     if skill.prompt.is_some() && skill.triggers.is_empty() {
         skill.remarks.push("It has a prompt but no #+TRIGGER, so it is never triggered.".to_string());

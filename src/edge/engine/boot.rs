@@ -24,10 +24,13 @@ use crate::edge::project;
 use crate::edge::sandbox::{Launcher, Limits, SecretTest};
 use crate::edge::secret::Vault;
 use crate::edge::setup_files::SetupFiles;
+use crate::edge::skill_host::{self, LispHost};
+use crate::edge::skills::Loaded as Skills;
 use crate::edge::store::{Beside, DiskStore, owner_of};
 use crate::edge::survey::{Confinement, Nowhere, Survey};
 use crate::edge::tokens::Tokens;
 use crate::edge::walk::canonical;
+use crate::edge::worker::{WorkerLimits, Workers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -164,7 +167,9 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
         Survey::new(vault.clone(), Arc::new(lookout.clone()), Some(Arc::new(lookout.clone())), SURVEY_PATIENCE);
     let shell = shell(&config_launcher);
     let confinement = shell.as_ref().ok().map(|shell| Arc::new(shell.clone()) as Arc<dyn Confinement>);
-    let survey = survey.confined_by(confinement);
+    let workers = workers(&shell);
+    let host = skill_host(&workers, &confinement, &skills);
+    let survey = asking(survey.confined_by(confinement), &host);
     let parts = Parts {
         gates,
         config,
@@ -180,6 +185,8 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
         store_trouble: trouble.clone(),
         beside: beside.clone(),
         shell,
+        workers,
+        skill_host: host.clone(),
         skills,
         full_text,
         notify,
@@ -189,6 +196,14 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     let engine = made.map_err(|_| "making the engine broke".to_string())?;
     lookout.set(&engine);
     log_panics(&engine);
+    if let Some(host) = host {
+        let engine = Arc::downgrade(&engine);
+        host.telling(move |text| {
+            if let Some(engine) = engine.upgrade() {
+                engine.say(LogLevel::Warning, text);
+            }
+        });
+    }
     log_lost_texts(&engine);
     engine.leave_out_strangers();
     for problem in trouble.into_iter().map(|trouble| trouble.text).chain(engine.skill_gaps()) {
@@ -248,7 +263,11 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
 pub fn without_memory(config: &Config, vault: Vault, patience: Duration) -> (Gates, Survey, Vec<String>) {
     let report = crate::edge::skills::load(&skill_folders(config));
     let survey = Survey::new(Arc::new(vault), Arc::new(Nowhere), None, patience);
-    (report.gates(), survey, report.gaps().into_iter().chain(report.complaints()).collect())
+    let shell = shell(&config.launcher);
+    let confinement = shell.as_ref().ok().map(|shell| Arc::new(shell.clone()) as Arc<dyn Confinement>);
+    let host = skill_host(&workers(&shell), &confinement, &report);
+    let survey = asking(survey, &host);
+    (report.gates(), survey, report.gaps(host.is_some()).into_iter().chain(report.complaints()).collect())
 }
 
 /// Says in the log which texts the store cannot give back, as long as the engine lives.
@@ -273,6 +292,32 @@ fn log_panics(engine: &Arc<Engine>) {
             engine.say(LogLevel::Error, &line);
         }
     });
+}
+
+/// Evaluates Lisp under the same launcher; nothing is started before the first call.
+fn workers(shell: &Result<Shell, String>) -> Result<Arc<Workers>, String> {
+    let shell = shell.as_ref().map_err(Clone::clone)?;
+    Ok(Arc::new(Workers::new(shell.launcher().clone(), WorkerLimits::USUAL)))
+}
+
+/// Runs the Lisp of skills; `None` where nothing can be confined, or no skill has any.
+fn skill_host(
+    workers: &Result<Arc<Workers>, String>,
+    confinement: &Option<Arc<dyn Confinement>>,
+    skills: &Skills,
+) -> Option<Arc<LispHost>> {
+    let (Ok(workers), Some(confinement)) = (workers, confinement) else { return None };
+    let all = skills.skills.iter().chain(&skills.rules_alone);
+    let host = LispHost::new(workers.clone(), confinement.clone(), all, skill_host::CALL);
+    (!host.gates().is_empty()).then(|| Arc::new(host))
+}
+
+/// Makes a survey ask the gates of skills. Without a host none has an answer, and denies.
+fn asking(survey: Survey, host: &Option<Arc<LispHost>>) -> Survey {
+    match host {
+        Some(host) => survey.asking(host.gates(), host.clone(), skill_host::PATIENCE),
+        None => survey,
+    }
 }
 
 /// Runs commands under the launcher that was set, or that lies beside this program.

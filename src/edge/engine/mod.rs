@@ -78,8 +78,9 @@ use crate::edge::log::{Line, Log};
 use crate::edge::provider::cascade::Cascade;
 use crate::edge::secret::Vault;
 use crate::edge::setup_files::SetupFiles;
+use crate::edge::skill_host::{LispHost, Runs};
 use crate::edge::skills::Loaded;
-use crate::edge::worker::{WorkerLimits, Workers};
+use crate::edge::worker::Workers;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -139,6 +140,10 @@ pub struct Parts {
     pub beside: Option<String>,
     /// Runs commands; `None` and why when the launcher is missing.
     pub shell: Result<Shell, String>,
+    /// Evaluates Lisp; or why not.
+    pub workers: Result<Arc<Workers>, String>,
+    /// Runs the Lisp of skills; `None` where nothing can be confined.
+    pub skill_host: Option<Arc<LispHost>>,
     /// Skills, and what became of each.
     pub skills: Loaded,
     /// Keeps the full-text index.
@@ -189,7 +194,9 @@ pub struct Engine {
     pub(super) changing: Mutex<()>,
     pub(crate) shell: Result<Shell, String>,
     /// Evaluates Lisp; or why not.
-    pub(crate) workers: Result<Workers, String>,
+    pub(crate) workers: Result<Arc<Workers>, String>,
+    /// Runs the Lisp of skills; `None` where nothing can be confined.
+    pub(super) skill_host: Option<Arc<LispHost>>,
     pub(super) problems: Mutex<Vec<Problem>>,
     pub(super) stop: std::sync::atomic::AtomicBool,
     /// The memex was read to its end since the start.
@@ -317,11 +324,8 @@ impl Engine {
             store_trouble: parts.store_trouble,
             beside: parts.beside,
             changing: Mutex::default(),
-            workers: parts
-                .shell
-                .as_ref()
-                .map_err(Clone::clone)
-                .map(|shell| Workers::new(shell.launcher().clone(), WorkerLimits::USUAL)),
+            workers: parts.workers,
+            skill_host: parts.skill_host,
             shell: parts.shell,
             problems: Mutex::default(),
             stop: Default::default(),
@@ -516,7 +520,7 @@ impl Engine {
 
     /// Returns which skills have rules that are not in force, with what follows from it and the way out.
     pub fn skill_gaps(&self) -> Vec<String> {
-        self.skills.gaps()
+        self.skills.gaps(self.skill_host.is_some())
     }
 
     /// Returns the gaps for the first conversation of this session of the program, and nothing after that.
@@ -524,6 +528,11 @@ impl Engine {
         let gaps: Vec<String> = self.skill_gaps().into_iter().chain(self.rule_gaps()).collect();
         let told = gaps.is_empty() || self.gaps_told.swap(true, std::sync::atomic::Ordering::Relaxed);
         (!told).then(|| gaps.iter().map(|gap| format!("Attention: {gap}.")).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// Returns how the Lisp of skills did since the start: for each skill that was called, its name and what is known.
+    pub fn skill_runs(&self) -> Vec<(String, Runs)> {
+        self.skill_host.as_ref().map_or_else(Vec::new, |host| host.all_runs())
     }
 
     /// Returns how many Lisp workers are alive and wait for a call.

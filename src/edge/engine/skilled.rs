@@ -4,6 +4,7 @@
 
 use crate::domain::port::LogLevel;
 use crate::domain::preset::Preset;
+use crate::domain::skill::lisp::Lisp;
 use crate::domain::skill::{DEFAULT_PRIORITY, Skill};
 use crate::domain::turn::consensus::{Mode, Together};
 use crate::edge::engine::Engine;
@@ -107,7 +108,7 @@ fn gone(bound: &Bound) -> Skill {
         prompt: None,
         mandates: Vec::new(),
         rules: Vec::new(),
-        own_gate: false,
+        lisp: Lisp::default(),
         remarks: Vec::new(),
     }
 }

@@ -9,7 +9,6 @@ use crate::edge::editor::{Buffer, Call, Candidate, Offer, Selection, Splice, Una
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::show::place;
 use parking_lot::Mutex;
-use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -286,7 +285,7 @@ impl EmacsEditor {
                 format!("its arguments have {size} bytes; a tool of your own is called with {CALLED_WITH} at most");
             return Err(CallUnanswered::Not(why));
         }
-        let args = args.iter().map(|(name, value)| Sexp::list([Sexp::text(name.as_str()), sexp_of(value)]));
+        let args = args.iter().map(|(name, value)| Sexp::list([Sexp::text(name.as_str()), Sexp::of_json(value)]));
         let payload = Plist::new()
             .keyword("action", "own-tool")
             .text("tool", tool.as_str())
@@ -342,20 +341,10 @@ impl EmacsEditor {
     }
 }
 
-/// Returns an argument as Emacs reads it. What an argument never is, since they are checked, is nil.
-fn sexp_of(value: &Value) -> Sexp {
-    match value {
-        Value::String(text) => Sexp::text(text.as_str()),
-        Value::Bool(truth) => Sexp::flag(*truth),
-        Value::Number(number) => number.as_i64().map_or(Sexp::Nil, Sexp::int),
-        Value::Array(items) => Sexp::list(items.iter().filter_map(Value::as_str).map(Sexp::text)),
-        Value::Null | Value::Object(_) => Sexp::Nil,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     fn editor() -> Arc<EmacsEditor> {
         EmacsEditor::new(Outbox::new(Box::new(|| {})))

@@ -1,6 +1,7 @@
 ;; What the Lisp worker runs: it reads a line, evaluates what is in it, and answers with a line.
 ;;
-;; A request is MARK, a blank, and the code in base64. A reply is the mark and a property list on one line, whose texts
+;; A request is MARK, a blank, and the code in base64, and then, where nobody asks whether Emacs is whole, a blank and
+;; `plain'. A reply is the mark and a property list on one line, whose texts
 ;; are in base64. The mark is new for each call and chosen by who asks, so that nothing that an earlier call left behind
 ;; can answer a later one. What the code does to this loop harms only itself: a reply that is not well formed ends the
 ;; process, and so does one that does not say that every function of Emacs is still the one that it was.
@@ -76,8 +77,9 @@
                    (concat "\n" (car parts)
                            " (:status " (symbol-name status)
                            " :whole "
-                           (if (funcall same meanings
-                                        (funcall each meaning names))
+                           (if (or (nth 2 parts)
+                                   (funcall same meanings
+                                            (funcall each meaning names)))
                                "t" "nil")
                            " :text \"" (funcall code-text (funcall clip text))
                            "\" :output \"" (funcall code-text said) "\")\n")))))))

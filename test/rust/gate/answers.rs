@@ -112,7 +112,7 @@ fn loaded(text: &str) -> (usize, &'static str, Vec<String>) {
     let action = world.action("read-file", json!({"path": "README.md"})).unwrap();
     let facts = world.facts(&action);
     let trace = ask_all(&loaded.gates(), &world.case(&action, &facts));
-    (loaded.own_gates().len(), trace.strictest().unwrap().verdict.name(), loaded.gaps())
+    (loaded.own_gates().len(), trace.strictest().unwrap().verdict.name(), loaded.gaps(false))
 }
 
 #[test]
@@ -125,6 +125,9 @@ fn a_skill_with_a_gate_in_lisp_denies_until_it_can_be_asked() {
         (SKILL.replace("* Code", "#+DEPENDS_ON: none-such\n* Code"), 1, "deny"),
         (SKILL.replace("* Code", "#+PRIORITY: high\n* Code"), 1, "deny"),
         (format!("{SKILL}* Rules\n| tool | pattern | verdict | reason |\n| shel | x* | deny | No. |\n"), 1, "deny"),
+        // A block before it lost its end, or it lost its own.
+        (SKILL.replace("#+NAME: gate", "#+begin_src emacs-lisp\n(setq x 1)\n#+NAME: gate"), 1, "deny"),
+        (SKILL.replace("#+end_src\n", ""), 1, "deny"),
         (SKILL.replace("#+NAME: gate", "#+NAME: prompt"), 0, "pass"),
         (SKILL.replace("#+NAME: gate\n", "#+NAME: gate\n\n"), 0, "pass"),
         (SKILL.replace("* Code", "* COMMENT Code"), 0, "pass"),

@@ -1,0 +1,178 @@
+//! The Emacs Lisp of a skill: blocks whose names say what they are for.
+//!
+//! Nothing here is run. A block without such a name is for people, as an example in the prose is.
+
+use crate::domain::org::outline::Outline;
+use crate::domain::skill::SkillProblem;
+use crate::domain::skill::table::line_of;
+
+/// Most Lisp of one skill, in bytes.
+pub const MAX_LISP: usize = 64 * 1024;
+
+/// What a block is for, by its `#+NAME:`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Functions and variables that the other blocks share; there may be several.
+    Definitions,
+    /// The skill's own gate: a function of a case.
+    Gate,
+}
+
+impl Role {
+    const ALL: [Role; 2] = [Role::Definitions, Role::Gate];
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Definitions => "definitions",
+            Role::Gate => "gate",
+        }
+    }
+
+    /// Reads a name, in whatever case it is written.
+    pub fn parse(name: &str) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| role.name().eq_ignore_ascii_case(name))
+    }
+}
+
+/// One block of Lisp that is for something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// What for.
+    pub role: Role,
+    /// The line on which its code begins, one-based.
+    pub line: u32,
+    /// The code, as Org would tangle it.
+    pub code: String,
+}
+
+/// All Lisp of a skill.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lisp {
+    /// The blocks that are for something, in their order.
+    pub blocks: Vec<Block>,
+    /// How many blocks are for nothing, as their names say nothing.
+    pub others: usize,
+}
+
+impl Lisp {
+    /// Reads the blocks of a file; those that are commented out are none.
+    pub fn read(outline: &Outline) -> Lisp {
+        let mut lisp = Lisp::default();
+        for (index, node) in outline.nodes.iter().enumerate() {
+            if !is_commented(outline, index) {
+                lisp.section(outline.slice(&node.section), line_of(outline, node.section.start));
+            }
+        }
+        lisp
+    }
+
+    /// Returns whether a block has a role, whatever its code.
+    pub fn has(&self, role: Role) -> bool {
+        self.blocks.iter().any(|block| block.role == role)
+    }
+
+    /// Returns the code of the one block with a role; `None` when there is none, or more than one.
+    pub fn code(&self, role: Role) -> Option<&str> {
+        let mut found = self.blocks.iter().filter(|block| block.role == role);
+        let code = found.next().map(|block| block.code.as_str());
+        if found.next().is_some() { None } else { code }
+    }
+
+    /// Returns the code of every block with a role, in their order.
+    pub fn all(&self, role: Role) -> impl Iterator<Item = &str> {
+        self.blocks.iter().filter(move |block| block.role == role).map(|block| block.code.as_str())
+    }
+
+    /// Looks whether it can be run as it is meant.
+    ///
+    /// # Errors
+    /// When there is more of it than may be, or a role that one block has is taken twice.
+    pub fn check(&self) -> Result<(), SkillProblem> {
+        if self.blocks.iter().map(|block| block.code.len()).sum::<usize>() > MAX_LISP {
+            return Err(SkillProblem::TooLarge { what: "Lisp", limit: "64 kB" });
+        }
+        let gates: Vec<&Block> = self.blocks.iter().filter(|block| block.role == Role::Gate).collect();
+        match gates.get(1) {
+            None => Ok(()),
+            Some(second) => {
+                let text = "this is a second block named “gate”; a skill has one, so make one of both".to_string();
+                Err(SkillProblem::Section { line: second.line, text })
+            }
+        }
+    }
+
+    fn section(&mut self, text: &str, first: u32) {
+        let mut name: Option<Role> = None;
+        let mut open: Option<Open> = None;
+        for (offset, line) in text.lines().enumerate() {
+            let low = line.trim_start().to_lowercase();
+            // Org writes a comma before such a line inside a block: the block before it lost its end, and what begins
+            // here may not be lost in it.
+            if low.starts_with("#+begin_src") || named(&low).is_some() {
+                self.close(open.take());
+            }
+            if let Some(block) = &mut open {
+                if low.starts_with("#+end_src") {
+                    self.close(open.take());
+                } else {
+                    block.lines.push(unescaped(line));
+                }
+            } else if let Some(found) = named(&low) {
+                name = Role::parse(found);
+            } else if let Some(rest) = low.strip_prefix("#+begin_src") {
+                let language = rest.split_whitespace().next().unwrap_or_default();
+                let lisp = matches!(language, "emacs-lisp" | "elisp" | "lisp");
+                let line = first.saturating_add(u32::try_from(offset).unwrap_or(u32::MAX)).saturating_add(1);
+                open = Some(Open { lisp, role: name.take(), line, lines: Vec::new() });
+            } else if !low.starts_with("#+") {
+                name = None;
+            }
+        }
+        // Without its end it is no block to Org; a gate that lost it must not be lost with it.
+        self.close(open);
+    }
+
+    fn close(&mut self, open: Option<Open<'_>>) {
+        match open {
+            Some(Open { lisp: true, role: Some(role), line, lines }) => {
+                self.blocks.push(Block { role, line, code: lines.join("\n") });
+            }
+            Some(Open { lisp: true, role: None, .. }) => self.others += 1,
+            Some(Open { lisp: false, .. }) | None => {}
+        }
+    }
+}
+
+/// A block whose end has not come yet.
+struct Open<'a> {
+    lisp: bool,
+    role: Option<Role>,
+    line: u32,
+    lines: Vec<&'a str>,
+}
+
+/// Returns a line of a block without the comma by which Org keeps it from being a heading or a keyword.
+fn unescaped(line: &str) -> &str {
+    let bare = line.trim_start();
+    let Some(rest) = bare.strip_prefix(',') else { return line };
+    let escaped = rest.trim_start_matches(',');
+    // Blanks before a comma have no meaning in Lisp.
+    if escaped.starts_with('*') || escaped.starts_with("#+") { rest } else { line }
+}
+
+/// Returns what a line names that stands behind it; it is in lower case.
+pub fn named(line: &str) -> Option<&str> {
+    line.strip_prefix("#+name:").map(str::trim)
+}
+
+/// Returns whether a heading, or one above it, is commented out.
+pub fn is_commented(outline: &Outline, mut index: usize) -> bool {
+    loop {
+        match outline.nodes.get(index) {
+            Some(node) if node.commented => return true,
+            Some(node) if index > 0 => index = node.parent as usize,
+            Some(_) | None => return false,
+        }
+    }
+}
