@@ -210,7 +210,7 @@ fn pages_of_the_past_are_of_one_text_and_begin_with_the_first() {
     let home = Home::new(&[("home.org", &many)]);
     let mut client = Client::start(&home, None, "\"recall\"");
     let asked = |from: i64| Plist::new().int("operation", 1).int("from", from);
-    let mut refused = |client: &mut Client, from: i64| {
+    let refused = |client: &mut Client, from: i64| {
         let page = client.request("memory-show", asked(from));
         assert!(page.text_at("error").is_some_and(|why| why.contains("ask for it again")), "{page}");
     };

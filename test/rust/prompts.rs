@@ -448,8 +448,14 @@ async fn a_slice_is_made_anew_when_the_same_text_means_something_else() {
     let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
     engine.wait_until_filled();
     let now = jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0);
-    let wanted =
-        Wanted { query: Some("what is next?"), focus: None, now, may_see: Privacy::Private, max_tokens: 2_000 };
+    let wanted = Wanted {
+        query: Some("what is next?"),
+        focus: None,
+        now,
+        may_see: Privacy::Private,
+        max_tokens: 2_000,
+        most_at_point: 14_000,
+    };
     let due = || engine.slice(wanted).notes.text.contains("DEADLINE 2026-03-02 09:40");
     assert!(due(), "{}", engine.slice(wanted).notes.text);
     let before = (engine.view().root(), engine.slices_assembled());

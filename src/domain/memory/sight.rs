@@ -32,7 +32,7 @@ impl Sight {
             Reach::Project(Project::Node { id, .. }) => part.add(view, &NodeId::new(id.as_str())),
             Reach::Project(Project::Folder { path }) => part.folders.push(format!("{}/", path.trim_end_matches('/'))),
         }
-        part.trees.values_mut().for_each(|trees| outermost(trees));
+        part.trees.values_mut().for_each(outermost);
         Sight(Some(Arc::new(part)))
     }
 

@@ -333,7 +333,12 @@ async fn serve_one(stream: &mut TcpStream, shared: &Shared) -> bool {
         shared.requests.lock().expect("not poisoned").push(request.clone());
     }
     let reply = shared.replies.lock().expect("not poisoned").pop_front();
-    let reply = reply.unwrap_or_else(|| Reply::raw(500, "text/plain", "the script is at its end"));
+    let mut reply = reply.unwrap_or_else(|| Reply::raw(500, "text/plain", "the script is at its end"));
+    if let Some(counts) = reply.counts {
+        let told = format!("\"prompt_tokens\":{}", counts(&request));
+        let body = String::from_utf8(reply.body).expect("an answer is text");
+        reply.body = body.replace("\"prompt_tokens\":11", &told).into_bytes();
+    }
     let body = reply.computed.as_ref().map(|computed| computed(&request).to_string().into_bytes());
     let reply = Reply { body: body.unwrap_or(reply.body), ..reply };
     if let Some(act) = &reply.meanwhile {
