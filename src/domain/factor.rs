@@ -8,6 +8,10 @@ pub struct Factor(f64);
 
 /// Reports of prompts with fewer tokens say more about what is sent beside the text than about the text.
 const WORTH: usize = 200;
+/// Whoever reports less than this for one of ours, and so many at least, has not read all of it.
+const READ: f64 = 0.6;
+/// The smallest window that a model is served with, in tokens.
+const WINDOW: u64 = 1_000;
 /// How much a report counts beside all before it.
 const WEIGHT: f64 = 0.2;
 
@@ -34,11 +38,17 @@ impl Factor {
     /// Returns what is taken from now on, when a prompt that has `counted` tokens of ours was reported as `reported`.
     /// One report moves it by a fifth of the difference, and never out of its bounds.
     pub fn learned(self, counted: usize, reported: u64) -> Factor {
-        if counted < WORTH || reported == 0 {
+        if counted < WORTH || reported == 0 || Factor::is_short(counted, reported) {
             return self;
         }
         let seen = (reported as f64 / counted as f64).clamp(Self::LEAST, Self::MOST);
         Factor((self.0 + WEIGHT * (seen - self.0)).clamp(Self::LEAST, Self::MOST))
+    }
+
+    /// Tells whether a report says that the prompt was not read whole: a server that gives a model a smaller window than the
+    /// prompt may drop what does not fit without a word, and count what is left. It teaches nothing of how it counts.
+    pub fn is_short(counted: usize, reported: u64) -> bool {
+        reported >= WINDOW && (reported as f64) < READ * counted as f64
     }
 
     /// Returns how many tokens the provider makes of so many of ours.
@@ -73,6 +83,9 @@ mod tests {
             // Small prompts, none, and nonsense.
             (199, 1_000, 1.15),
             (1_000, 0, 1.15),
+            // What was not read whole says nothing of how it is counted.
+            (12_000, 4_096, 1.15),
+            (12_000, 7_200, 1.08),
             (1_000, u64::MAX, 1.32),
             (usize::MAX, 1, 1.08),
         ] {

@@ -253,6 +253,22 @@ async fn how_a_provider_counts_is_learned_and_kept() {
     assert_eq!(at_openai.factor_of("openai"), Some(1.0));
 }
 
+/// Its window is smaller than the prompt: it drops what does not fit, and says nothing of that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_not_read_all_is_told_of_and_teaches_nothing() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    let server = FakeServer::start([says("one").counting(|_| 2_048), says("two").counting(|_| 3)]);
+    let engine = home.served(&server, &["fake"], true).await;
+    let before = engine.factor_of("fake");
+    let notice = home.ask(&engine, "which wood?").await.0.report.notice.unwrap_or_default();
+    assert!(notice.contains("fake reports 2048 tokens of a prompt of about"), "{notice}");
+    assert!(notice.contains("OLLAMA_CONTEXT_LENGTH"), "{notice}");
+    assert_eq!(engine.factor_of("fake"), before);
+    // Servers that keep a prompt may report what they read anew alone.
+    let notice = home.ask(&engine, "which wood?").await.0.report.notice;
+    assert!(notice.is_none(), "{notice:?}");
+}
+
 /// Reports nearly twice the tokens that we count, as of Chinese or of code.
 fn counts_more(request: &crate::support::fake_server::Recorded) -> u64 {
     let sent = request.json();

@@ -1,6 +1,7 @@
 //! The cascade as one turn sees it: who may be asked, and what an answer drew on.
 
 use crate::domain::gate::facts::QuotedNote;
+use crate::domain::factor::Factor;
 use crate::domain::id::{NodeId, SessionId};
 use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
@@ -288,7 +289,19 @@ impl TurnModel<'_> {
         if let Some(usage) = reply.completion.usage
             && let Some(provider) = cascade.providers().find(answered)
         {
-            self.engine.learn_factor(provider, *sent.lock(), usage);
+            let counted = *sent.lock();
+            self.engine.learn_factor(provider, counted, usage);
+            if Factor::is_short(counted, usage.input) {
+                let text = format!(
+                    "{} reports {} tokens of a prompt of about {counted}: a server whose window is smaller than the prompt drops \
+                     the rest without a word. Give the model a larger one (OLLAMA_CONTEXT_LENGTH or num_ctx with Ollama), or set \
+                     CONTEXT_MAX_TOKENS to less",
+                    provider.name(),
+                    usage.input
+                );
+                self.engine.say(LogLevel::Warning, &text);
+                self.engine.tell(&self.session, exact(&format!("{text}.")));
+            }
         }
         if let Some(said) = cascade.providers().find(answered).and_then(Profile::stands_in) {
             self.engine.tell(&self.session, exact(&said));
