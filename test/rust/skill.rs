@@ -10,6 +10,7 @@ use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::scope::Scope;
 use passepartout::domain::signal::Sensor;
 use passepartout::domain::skill::gate::{ToolsGate, gates};
+use passepartout::domain::skill::lisp::Role;
 use passepartout::domain::skill::order::order;
 use passepartout::domain::skill::parse::parse;
 use passepartout::domain::skill::trigger::{SignalFacts, Trigger};
@@ -127,9 +128,27 @@ fn what_is_wrong_is_named_with_its_line() {
 }
 
 #[test]
-fn lisp_is_not_run_and_said_so() {
-    let text = format!("{PUSH}* Code\n#+begin_src emacs-lisp\n(delete-file \"x\")\n#+end_src\n");
-    assert_eq!(read("push", &text).unwrap().remarks, ["1 Lisp block is not run in this version."]);
+fn lisp_without_a_name_is_for_people_and_of_gates_there_is_one() {
+    let block = |name: &str, code: &str| format!("{name}#+begin_src emacs-lisp\n{code}\n#+end_src\n");
+    let with = |blocks: &[String]| read("push", &format!("{PUSH}* Code\n{}", blocks.concat()));
+    let skill = with(&[block("", "(delete-file \"x\")"), block("#+NAME: other\n", "1")]).unwrap();
+    assert_eq!(skill.remarks, ["2 Lisp blocks have no name that says what for, so nobody runs them."]);
+    assert!(skill.lisp.blocks.is_empty());
+    let shared = |n: usize| block("#+name: definitions\n", &format!("(setq x {n})\n,* not a heading"));
+    let gate = block("#+NAME: Gate\n", "(lambda (_) 'pass)");
+    let skill = with(&[shared(1), gate.clone(), shared(2)]).unwrap();
+    assert!(skill.remarks.is_empty(), "{:?}", skill.remarks);
+    assert_eq!(skill.lisp.code(Role::Gate), Some("(lambda (_) 'pass)"));
+    let all: Vec<&str> = skill.lisp.all(Role::Definitions).collect();
+    assert_eq!(all, ["(setq x 1)\n* not a heading", "(setq x 2)\n* not a heading"]);
+    let why = with(&[gate.clone(), gate]).expect_err("nobody knows which counts");
+    assert!(why.contains("a second block named “gate”"), "{why}");
+    let why = with(&[block("#+NAME: gate\n", &"x".repeat(70_000))]).expect_err("it is too large");
+    assert!(why.contains("Lisp is larger than 64 kB"), "{why}");
+}
+
+#[test]
+fn a_rule_without_an_example_is_kept_out() {
     let untried = PUSH.replacen("| shell | git push --force    | deny  |\n", "", 1);
     let why = read("push", &untried).expect_err("a rule without an example is kept out");
     assert!(why.starts_with("line 19: no example matches this rule"), "{why}");

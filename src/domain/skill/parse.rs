@@ -339,8 +339,8 @@ fn run(row: &Row, toolbox: &Toolbox, rules: &mut [Rule]) -> Result<(), SkillProb
 
 fn remarks(skill: &mut Skill) {
     if skill.lisp.others > 0 {
-        let verb = if skill.lisp.others == 1 { "block has" } else { "blocks have" };
-        let text = format!("{} Lisp {verb} no name that says what for, so nobody runs it.", skill.lisp.others);
+        let (verb, them) = if skill.lisp.others == 1 { ("block has", "it") } else { ("blocks have", "them") };
+        let text = format!("{} Lisp {verb} no name that says what for, so nobody runs {them}.", skill.lisp.others);
         skill.remarks.push(text);
     }
     if skill.prompt.is_some() && skill.triggers.is_empty() {

@@ -1,7 +1,7 @@
 //! The cascade as one turn sees it: who may be asked, and what an answer drew on.
 
-use crate::domain::gate::facts::QuotedNote;
 use crate::domain::factor::Factor;
+use crate::domain::gate::facts::QuotedNote;
 use crate::domain::id::{NodeId, SessionId};
 use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
