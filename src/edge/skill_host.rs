@@ -7,7 +7,7 @@ use crate::domain::action::Action;
 use crate::domain::gate::Facts;
 use crate::domain::gate::facts::{Answer, WallsFact};
 use crate::domain::inert;
-use crate::domain::label::{Privacy, Trust};
+use crate::domain::label::Trust;
 use crate::domain::port::SkillHost;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 
 /// How long one call may take.
 pub const CALL: Duration = Duration::from_secs(1);
-/// How long who asks a gate waits at most: for a worker that starts, one call of another before it, and its own.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+/// How long who asks a gate waits at most: for a worker that ends, one that starts, and its own call.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 /// After so many failures in a row a skill is not called any more.
 pub const STRIKES: u32 = 3;
 /// Longest reason that a gate gives, in characters; the rest is left out.
@@ -66,6 +66,14 @@ impl Runs {
 
 /// Says what the user should know.
 type Tell = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Why there is no answer.
+enum Lost {
+    /// It was not asked.
+    Unasked(String),
+    /// It was, and failed.
+    Failed(String),
+}
 
 /// The code of one skill.
 struct Code {
@@ -125,15 +133,16 @@ impl LispHost {
     }
 
     /// Calls a function of a skill and returns its value.
-    async fn call(&self, skill: &str, code: &Code, role: Role, case: &Sexp, told: &Told) -> Result<Sexp, String> {
+    async fn call(&self, skill: &str, code: &Code, role: Role, case: &Sexp, told: &Told) -> Result<Sexp, Lost> {
         let case = case.to_string();
         if case.len() > MAX_CASE {
-            return Err(format!("there is too much to tell it ({} bytes; {MAX_CASE} are the most)", case.len()));
+            let text = format!("there is too much to tell it ({} bytes; {MAX_CASE} are the most)", case.len());
+            return Err(Lost::Unasked(text));
         }
         let walls = match self.confinement.walls().await {
             WallsFact::All => Walls::All,
             WallsFact::Fewer(missing) | WallsFact::Nothing(missing) => {
-                return Err(format!("its Lisp cannot be confined here: {missing}"));
+                return Err(Lost::Unasked(format!("its Lisp cannot be confined here: {missing}")));
             }
         };
         let code = Task {
@@ -144,16 +153,20 @@ impl LispHost {
             patience: self.call,
         };
         let answer = self.workers.run(&Owner::Skill(skill.to_string()), walls, code).await;
-        read(answer.map_err(|why| why.to_string())?, self.call)
+        read(answer.map_err(|why| Lost::Unasked(why.to_string()))?, self.call).map_err(Lost::Failed)
     }
 
     /// Notes how a call went, and says so when it was the last that was borne with.
-    fn note(&self, skill: &str, took: Duration, failed: Option<&str>) {
+    fn note(&self, skill: &str, took: Duration, lost: Option<&Lost>) {
+        if let Some(Lost::Unasked(why)) = lost {
+            // It is none of the Lisp's doing.
+            return self.tell(&unanswered(skill, why));
+        }
         let mut all = self.runs.lock();
         let runs = all.entry(skill.to_string()).or_default();
         runs.calls += 1;
         runs.time += took;
-        let Some(why) = failed else {
+        let Some(Lost::Failed(why) | Lost::Unasked(why)) = lost else {
             runs.in_a_row = 0;
             return;
         };
@@ -169,10 +182,14 @@ impl LispHost {
                  every act; mend the block or move the skill away, then start again. The last time: {why}"
             )
         } else {
-            format!("the gate of the skill {skill} gave no answer, so the act was denied: {why}")
+            unanswered(skill, why)
         };
+        self.tell(&text);
+    }
+
+    fn tell(&self, text: &str) {
         if let Some(tell) = self.tell.get() {
-            tell(&text);
+            tell(text);
         }
     }
 }
@@ -192,13 +209,17 @@ impl SkillHost for LispHost {
             return Err("a secret of yours stands in it".to_string());
         }
         let begin = Instant::now();
-        let privacy = action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open));
+        let privacy = action.labels().privacy.max(facts.strictest());
         let told = Told { privacy, trust: action.labels().trust, sources: BTreeSet::new() };
-        let answered =
-            self.call(skill, code, Role::Gate, &case(action, facts), &told).await.and_then(|value| verdict(&value));
-        self.note(skill, begin.elapsed(), answered.as_ref().err().map(String::as_str));
-        answered
+        let called = self.call(skill, code, Role::Gate, &case(action, facts), &told).await;
+        let answered = called.and_then(|value| verdict(&value).map_err(Lost::Failed));
+        self.note(skill, begin.elapsed(), answered.as_ref().err());
+        answered.map_err(|(Lost::Unasked(why) | Lost::Failed(why))| why)
     }
+}
+
+fn unanswered(skill: &str, why: &str) -> String {
+    format!("the gate of the skill {skill} gave no answer, so the act was denied: {}", why.trim_end_matches('.'))
 }
 
 /// Returns what a worker evaluates before it is called; `None` when a skill has no gate, or two.
@@ -278,7 +299,7 @@ fn case(action: &Action, facts: &Facts) -> Sexp {
         .text("explanation", action.explanation().as_str())
         .list("paths", paths)
         .list("files", facts.edits.iter().map(|edit| Sexp::text(edit.file.as_str())))
-        .value("privacy", Sexp::symbol(facts.privacy.unwrap_or(Privacy::Open).max(action.labels().privacy).word()))
+        .value("privacy", Sexp::symbol(facts.strictest().max(action.labels().privacy).word()))
         .flag("untrusted", action.labels().trust == Trust::Untrusted)
         .build()
 }

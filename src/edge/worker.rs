@@ -29,6 +29,8 @@ const PLACES: &[&str] = &[
 ];
 /// What a worker is asked after each call, and what one answers that is still whole.
 const PROOF: (&str, &str) = ("(+ 40 2)", "42");
+/// How long one may take to start that a program asks.
+const BOOT: Duration = Duration::from_secs(5);
 /// How long it may take over that. It takes less than a millisecond.
 const PROVING: Duration = Duration::from_secs(2);
 /// Most bytes that one worker may say in answer to one call.
@@ -52,7 +54,8 @@ pub struct WorkerLimits {
     pub call: Duration,
     /// How long a worker that nobody calls stays.
     pub idle: Duration,
-    /// Most workers that are alive at once; the one that was called longest ago ends for another.
+    /// Most workers that are alive at once, of skills and of all others; the one that was called longest ago ends for
+    /// another of its kind.
     pub alive: usize,
     /// Bytes of memory of one worker.
     pub memory: u64,
@@ -245,6 +248,15 @@ impl Workers {
             None => Live { alive: self.start(walls).await?, told: task.told.clone(), setup: task.setup.to_string() },
         };
         let known = live.told.clone();
+        if fresh && task.plain {
+            // What an Emacs takes to start is none of the code's time.
+            let begun = tokio::time::timeout(BOOT, self.call(&mut live.alive, &mark()?, "t", true)).await;
+            if !matches!(begun, Ok(Some(Heard { reply: Some(_), .. }))) {
+                let missing = live.alive.end().await;
+                let slow = || SandboxError::Silent(format!(", or took longer than {} s", BOOT.as_secs()));
+                return Err(missing.map_or_else(slow, SandboxError::Unconfined));
+            }
+        }
         let said = tokio::time::timeout(task.patience, self.calls(&mut live.alive, fresh, task)).await;
         let (ended, printed) = match said {
             Ok(heard) => {
@@ -351,8 +363,13 @@ impl Workers {
         let slot = slots.entry(owner.clone()).or_default().clone();
         slot.called.store(self.calls.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
         let mut surplus = Vec::new();
-        while slots.len() > self.limits.alive.max(1) {
-            let oldest = slots.iter().min_by_key(|(_, slot)| slot.called.load(Ordering::Relaxed));
+        // Skills take no place from conversations, and these none from skills.
+        let alike = |other: &Owner| matches!(other, Owner::Skill(_)) == matches!(owner, Owner::Skill(_));
+        while slots.keys().filter(|other| alike(other)).count() > self.limits.alive.max(1) {
+            let oldest = slots
+                .iter()
+                .filter(|(other, _)| alike(other))
+                .min_by_key(|(_, slot)| slot.called.load(Ordering::Relaxed));
             let Some(oldest) = oldest.map(|(owner, _)| owner.clone()) else { break };
             surplus.extend(slots.remove(&oldest));
         }

@@ -53,6 +53,8 @@ pub struct Lisp {
     pub blocks: Vec<Block>,
     /// How many blocks are for nothing, as their names say nothing.
     pub others: usize,
+    /// The first block whose name says what it is for and which is no Emacs Lisp: what for, and on which line.
+    pub foreign: Option<(Role, u32)>,
 }
 
 impl Lisp {
@@ -69,14 +71,15 @@ impl Lisp {
 
     /// Returns whether a block has a role, whatever its code.
     pub fn has(&self, role: Role) -> bool {
-        self.blocks.iter().any(|block| block.role == role)
+        let foreign = self.foreign.is_some_and(|(found, _)| found == role);
+        foreign || self.blocks.iter().any(|block| block.role == role)
     }
 
     /// Returns the code of the one block with a role; `None` when there is none, or more than one.
     pub fn code(&self, role: Role) -> Option<&str> {
         let mut found = self.blocks.iter().filter(|block| block.role == role);
         let code = found.next().map(|block| block.code.as_str());
-        if found.next().is_some() { None } else { code }
+        if found.next().is_some() || self.foreign.is_some() { None } else { code }
     }
 
     /// Returns the code of every block with a role, in their order.
@@ -91,6 +94,13 @@ impl Lisp {
     pub fn check(&self) -> Result<(), SkillProblem> {
         if self.blocks.iter().map(|block| block.code.len()).sum::<usize>() > MAX_LISP {
             return Err(SkillProblem::TooLarge { what: "Lisp", limit: "64 kB" });
+        }
+        if let Some((role, line)) = self.foreign {
+            let text = format!(
+                "the block “{}” is no Emacs Lisp; write emacs-lisp behind #+begin_src, or give it another name",
+                role.name()
+            );
+            return Err(SkillProblem::Section { line, text });
         }
         let gates: Vec<&Block> = self.blocks.iter().filter(|block| block.role == Role::Gate).collect();
         match gates.get(1) {
@@ -125,7 +135,7 @@ impl Lisp {
                 let lisp = matches!(language, "emacs-lisp" | "elisp" | "lisp");
                 let line = first.saturating_add(u32::try_from(offset).unwrap_or(u32::MAX)).saturating_add(1);
                 open = Some(Open { lisp, role: name.take(), line, lines: Vec::new() });
-            } else if !low.starts_with("#+") {
+            } else if !low.is_empty() && !low.starts_with('#') {
                 name = None;
             }
         }
@@ -139,7 +149,10 @@ impl Lisp {
                 self.blocks.push(Block { role, line, code: lines.join("\n") });
             }
             Some(Open { lisp: true, role: None, .. }) => self.others += 1,
-            Some(Open { lisp: false, .. }) | None => {}
+            Some(Open { lisp: false, role: Some(role), line, .. }) => {
+                self.foreign = self.foreign.or(Some((role, line)));
+            }
+            Some(Open { lisp: false, role: None, .. }) | None => {}
         }
     }
 }

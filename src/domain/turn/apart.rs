@@ -136,7 +136,7 @@ impl Turn {
         said.iter().for_each(|piece| sink(piece.piece()));
         self.spoke = true;
         self.report.text = report.text;
-        self.report.notice = report.notice.or(self.report.notice.take());
+        report.notice.iter().for_each(|notice| self.tell(notice));
         self.report.sources.extend(report.sources);
         self.report.answered_by = report.answered_by;
         // All of them stand in the chat: what one of them drew on is what all of it drew on.

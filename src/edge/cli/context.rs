@@ -336,7 +336,8 @@ fn unmade(made: Drained, status: &EmbeddingStatus) -> String {
             exact(&status.url)
         ),
         (Drained::Interrupted, Some(_)) => "memory changed while vectors were made of it; ask again".to_string(),
-        (Drained::Nothing | Drained::Resting | Drained::Full, Some(name)) => {
+        (Drained::Full, Some(name)) => format!("{name}: {}", exact(status.unkept.as_deref().unwrap_or(trouble))),
+        (Drained::Nothing | Drained::Resting, Some(name)) => {
             format!("{name} made no vectors of all notes: {}", exact(trouble))
         }
     }

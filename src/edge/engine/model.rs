@@ -293,14 +293,19 @@ impl TurnModel<'_> {
             self.engine.learn_factor(provider, counted, usage);
             if Factor::is_short(counted, usage.input) {
                 let text = format!(
-                    "{} reports {} tokens of a prompt of about {counted}: a server whose window is smaller than the prompt drops \
-                     the rest without a word. Give the model a larger one (OLLAMA_CONTEXT_LENGTH or num_ctx with Ollama), or set \
-                     CONTEXT_MAX_TOKENS to less",
+                    "{} reports {} tokens of a prompt of about {counted}, so it has not read all of it",
                     provider.name(),
                     usage.input
                 );
                 self.engine.say(LogLevel::Warning, &text);
-                self.engine.tell(&self.session, exact(&format!("{text}.")));
+                // Without numbers: what is told in each step of a turn stands below its answer once.
+                let told = format!(
+                    "{} reports that it read much less than it was sent: its window is smaller than the prompt, and it drops \
+                     the rest without a word. Give the model a larger one (OLLAMA_CONTEXT_LENGTH or num_ctx with Ollama), or \
+                     set CONTEXT_MAX_TOKENS to less.",
+                    provider.name()
+                );
+                self.engine.tell(&self.session, exact(&told));
             }
         }
         if let Some(said) = cascade.providers().find(answered).and_then(Profile::stands_in) {

@@ -323,7 +323,7 @@ impl Engine {
         };
         // Who makes vectors elsewhere is sent no question that no model elsewhere may be asked.
         match reader {
-            None if self.embeds_elsewhere() && model.asks_elsewhere().await => {
+            None if !model.typed.trim().is_empty() && self.embeds_elsewhere() && model.asks_elsewhere().await => {
                 self.embed_asked(&model.typed, &model.session).await;
             }
             Some(reader) if !reader.by_asking => {}

@@ -129,9 +129,12 @@ fn a_skill_with_a_gate_in_lisp_denies_until_it_can_be_asked() {
         (SKILL.replace("#+NAME: gate", "#+begin_src emacs-lisp\n(setq x 1)\n#+NAME: gate"), 1, "deny"),
         (SKILL.replace("#+end_src\n", ""), 1, "deny"),
         (SKILL.replace("#+NAME: gate", "#+NAME: prompt"), 0, "pass"),
-        (SKILL.replace("#+NAME: gate\n", "#+NAME: gate\n\n"), 0, "pass"),
+        (SKILL.replace("#+NAME: gate\n", "#+NAME: gate\n\n# as it is\n"), 1, "deny"),
+        (SKILL.replace("#+NAME: gate\n", "#+NAME: gate\nSome words.\n"), 0, "pass"),
+        // It is called a gate and is none that anybody could ask.
+        (SKILL.replace("emacs-lisp", "scheme"), 1, "deny"),
+        (SKILL.replace(" emacs-lisp", ""), 1, "deny"),
         (SKILL.replace("* Code", "* COMMENT Code"), 0, "pass"),
-        (SKILL.replace("emacs-lisp", "python"), 0, "pass"),
     ] {
         let (gates, found, gaps) = loaded(&text);
         assert_eq!((gates, found), (count, verdict), "{text}");
