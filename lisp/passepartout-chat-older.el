@@ -43,6 +43,10 @@ It bounds what is done for a question, however long the chat is.")
 (defconst passepartout-chat--named-bytes 8192
   "A turn is named by the hash of so many characters of it.")
 
+(defconst passepartout-chat--older-sought 200
+  "How many turns are looked at for a name that is not where it was.
+A model may ask for names that it made up, as often as it likes.")
+
 (defconst passepartout-chat--older-title 200
   "How many characters of the title of a turn are sent.")
 
@@ -99,21 +103,23 @@ there are turns before these."
             :more (and (= left 0) (re-search-backward "^\\* " nil t) t)))))
 
 (defun passepartout-chat--find-named (name)
-  "Return where the turn with NAME begins, or nil when there is none.
-What was named is where it was, or else all turns are looked at."
+  "Return where the turn with NAME begins, or nil when it is not found.
+What was named is where it was; otherwise the last turns are looked at."
   (let ((known (and passepartout-chat--older-places
                     (gethash name passepartout-chat--older-places)))
         (named-p (lambda (start)
                    (equal name (passepartout-chat--turn-name start)))))
     (save-excursion
-      (goto-char (or known (point-min)))
+      (goto-char (or known (point-max)))
       (if (and known (looking-at-p "\\* ") (funcall named-p (point)))
           (point)
-        (let ((found nil))
-          (goto-char (point-min))
-          (while (and (not found) (re-search-forward "^\\* " nil t))
-            (when (funcall named-p (match-beginning 0))
-              (setq found (match-beginning 0))))
+        (let ((left passepartout-chat--older-sought) (found nil))
+          (goto-char (point-max))
+          (while (and (not found) (> left 0)
+                      (re-search-backward "^\\* " nil t))
+            (setq left (1- left))
+            (when (funcall named-p (point))
+              (setq found (point))))
           found)))))
 
 (defun passepartout-chat--said-in (start)

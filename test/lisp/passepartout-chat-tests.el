@@ -267,6 +267,16 @@ In turn %d it was said: %s
                              (:role :assistant
                               :text ,(format "In turn 1 it was said: %s"
                                              (make-string 100 ?x))))))
+            ;; A name that nobody gave costs a bounded number of turns.
+            (let ((name (symbol-function 'passepartout-chat--turn-name))
+                  (looked 0))
+              (cl-letf (((symbol-function 'passepartout-chat--turn-name)
+                         (lambda (start)
+                           (setq looked (1+ looked))
+                           (funcall name start))))
+                (should-not (plist-get (funcall answer :turn "made-up")
+                                       :ok)))
+              (should (= looked passepartout-chat--older-sought)))
             ;; What was edited has another name.
             (goto-char (point-min))
             (search-forward "Question 1 about")
