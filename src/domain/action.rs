@@ -85,6 +85,18 @@ pub struct Action {
     led: Led,
     /// Names the declaration of a tool of the user's own that it was made for; `None` for a builtin tool.
     definition: Option<[u8; 32]>,
+    refined: Option<Box<Refined>>,
+}
+
+/// What a model proposed before a skill rewrote it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refined {
+    /// The skill.
+    pub by: String,
+    /// The arguments as they were proposed.
+    pub args: Map<String, Value>,
+    /// Why it was proposed, in the model's words.
+    pub explanation: String,
 }
 
 /// A tool's name and, for one of the user's own, the name of its declaration, as a store kept them.
@@ -122,8 +134,9 @@ impl Action {
         check_args(found, &args)?;
         // Untrusted labels without a source are from somewhere.
         let led = if labels.trust == Trust::Untrusted { Led::unknown() } else { Led::default() };
-        let definition = toolbox.definition(found.name);
-        Ok(Action { target: found.target, tool: found.name.to_string(), args, explanation, labels, led, definition })
+        let (definition, refined) = (toolbox.definition(found.name), None);
+        let (target, tool) = (found.target, found.name.to_string());
+        Ok(Action { target, tool, args, explanation, labels, led, definition, refined })
     }
 
     /// Builds again what was proposed for a tool of the user's own, as a store kept it. The arguments were checked when
@@ -142,7 +155,8 @@ impl Action {
             .ok_or_else(|| Malformed(format!("{name}: what was kept of it has no explanation")))?;
         let led = if labels.trust == Trust::Untrusted { Led::unknown() } else { Led::default() };
         let definition = Some(definition);
-        Ok(Action { target: Target::Emacs, tool: name, args, explanation, labels, led, definition })
+        let (target, refined) = (Target::Emacs, None);
+        Ok(Action { target, tool: name, args, explanation, labels, led, definition, refined })
     }
 
     /// Builds what a model proposed in a conversation, with what text from outside may have led to it.
@@ -159,6 +173,51 @@ impl Action {
         let action = Action::new(toolbox, tool, args, None, labels)?;
         let led = outside.led(&action.args);
         Ok(if led.sources.is_empty() { action } else { action.led_by(led) })
+    }
+
+    /// Returns the action with other arguments, and perhaps another reason, as a skill rewrote it. The tool and the labels
+    /// stay, and so does what was proposed; of text from outside in its conversation it is found out anew what the arguments
+    /// repeat.
+    ///
+    /// # Errors
+    /// As [`Action::new`].
+    pub fn refined(
+        self,
+        toolbox: &Toolbox,
+        (by, outside): (&str, &Outside),
+        args: Map<String, Value>,
+        explanation: Option<&str>,
+    ) -> Result<Action, Malformed> {
+        let why = explanation.unwrap_or(self.explanation.as_str());
+        let action = Action::new(toolbox, &self.tool, args, Some(why), self.labels)?;
+        let mut led = self.led;
+        led.said = outside.led(&action.args).said.or(led.said);
+        let refined = self.refined.unwrap_or_else(|| {
+            let (args, explanation) = (self.args, self.explanation.0);
+            Box::new(Refined { by: by.to_string(), args, explanation })
+        });
+        Ok(Action { led, refined: Some(refined), ..action })
+    }
+
+    /// Returns the action with what was proposed before a skill rewrote it, as it was kept.
+    pub fn refined_from(self, refined: Option<Refined>) -> Action {
+        Action { refined: refined.map(Box::new), ..self }
+    }
+
+    /// Returns the action as it was proposed, for people to compare.
+    pub fn proposed_as(&self) -> Action {
+        match self.refinement() {
+            None => self.clone(),
+            Some(Refined { args, explanation, .. }) => {
+                let explanation = Explanation(explanation.clone());
+                Action { args: args.clone(), explanation, refined: None, ..self.clone() }
+            }
+        }
+    }
+
+    /// Returns what was proposed, when a skill rewrote it.
+    pub fn refinement(&self) -> Option<&Refined> {
+        self.refined.as_deref()
     }
 
     /// Returns the action with what leads it, as it was kept; one that is led from outside stays so.
@@ -216,6 +275,10 @@ impl Action {
         hasher.json_map(&self.args);
         if let Some(definition) = &self.definition {
             hasher.text("declared").bytes(definition);
+        }
+        if let Some(Refined { by, args, explanation }) = self.refinement() {
+            hasher.text("refined").text(by).text(explanation);
+            hasher.json_map(args);
         }
         ActionHash::new(hasher.finish())
     }

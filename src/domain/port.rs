@@ -11,6 +11,7 @@ use crate::domain::label::{Labels, Privacy};
 use crate::domain::outside::{Outside, Piece};
 use crate::domain::scope::Scope;
 use crate::domain::signal::Role;
+use crate::domain::turn::error::{Fault, Resolution};
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -606,9 +607,34 @@ impl LogLevel {
 /// Asks the gates that skills wrote in Lisp, each where it can touch nothing.
 #[async_trait]
 pub trait SkillHost: Send + Sync {
+    /// Returns the names of the gates that there are now.
+    fn gates(&self) -> Vec<String>;
+
     /// Returns what a gate says of an action and of what was found out about it.
     ///
     /// # Errors
     /// Why there is no answer, in words. Who asks waits no longer than it wants to, whatever happens here.
     async fn answer(&self, gate: &str, action: &Action, facts: &Facts) -> Result<Answer, String>;
 }
+
+/// The skill that is at work in a turn, as far as it has a say in it. One without a say leaves all as it is.
+#[async_trait]
+pub trait AtWork: Send + Sync {
+    /// Returns what a model proposed, rewritten by [`Action::refined`] or as it was, before it is judged.
+    ///
+    /// # Errors
+    /// Why nobody knows what it should be, in words for the model: then it is refused.
+    async fn refine(&self, action: Action, _outside: &Outside) -> Result<Action, String> {
+        Ok(action)
+    }
+
+    /// Says what ends a fault.
+    async fn resolve(&self, _fault: &Fault) -> Resolution {
+        Resolution::Abort
+    }
+}
+
+/// Nobody is at work: nothing is rewritten, and a fault aborts the turn.
+pub struct Nobody;
+
+impl AtWork for Nobody {}

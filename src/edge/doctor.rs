@@ -315,24 +315,25 @@ fn skills(engine: &Engine) -> Check {
     if !gaps.is_empty() {
         let all: Vec<String> = gaps.into_iter().chain(problems).collect();
         let detail = format!("{loaded} loaded; {}", all.join("; "));
-        let repair = "Mend the file at the line that is named, or move it out of the folder, then start again; \
+        let repair = "Mend the file at the line that is named, or move it out of the folder; \
                       until then every act but plain reading asks.";
         return Check::bad("skills", "Skills", State::Unhealthy, detail, repair);
     }
     let runs = engine.skill_runs();
     let lisp: String = runs.iter().map(|(name, runs)| format!("; Lisp of {name}: {}", runs.words())).collect();
-    if let Some((name, parked)) = runs.iter().find(|(_, runs)| runs.parked()) {
+    if let Some((name, parked)) = runs.iter().find(|(_, runs)| !runs.parked().is_empty()) {
         let last = parked.last.as_deref().unwrap_or_default();
-        let detail =
-            format!("{loaded} loaded{lisp}; the gate of {name} is not asked any more and denies every act: {last}");
-        let repair = "Mend the skill's block of Lisp or move the skill away, then start again.";
+        let detail = format!(
+            "{loaded} loaded{lisp}; what is parked of {name} is not called any more, and a gate denies then; {last}"
+        );
+        let repair = "Mend the skill's block of Lisp, or move the skill away.";
         return Check::bad("skills", "Skills", State::Unhealthy, detail, repair);
     }
     match problems.as_slice() {
         [] => Check::good("skills", "Skills", format!("{loaded} loaded{lisp}")),
         problems => {
             let detail = format!("{loaded} loaded{lisp}; {}", problems.join("; "));
-            Check::bad("skills", "Skills", State::Degraded, detail, "Repair the skill's file, then start again.")
+            Check::bad("skills", "Skills", State::Degraded, detail, "Repair the skill's file.")
         }
     }
 }

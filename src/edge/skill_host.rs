@@ -1,24 +1,25 @@
 //! Runs the Lisp of skills: each skill in a confined worker of its own, which is told a case and answers with a value.
 //!
 //! What a skill answers is read and never evaluated. One that hangs, breaks, floods or says what no answer is leaves none,
-//! and one that does so three times in a row is parked: it is not called any more until the program is started again.
+//! and one that does so three times in a row is parked: it is not called any more until its Lisp is changed.
+
+pub mod cases;
 
 use crate::domain::action::Action;
 use crate::domain::gate::Facts;
 use crate::domain::gate::facts::{Answer, WallsFact};
 use crate::domain::inert;
-use crate::domain::label::Trust;
+use crate::domain::label::Privacy;
 use crate::domain::port::SkillHost;
-use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::skill::Skill;
-use crate::domain::skill::lisp::Role;
-use crate::domain::tool::Toolbox;
-use crate::edge::sandbox::Walls;
+use crate::domain::skill::gate::{gate_key, gate_of};
+use crate::domain::skill::lisp::{GateExample, Role};
+use crate::edge::sandbox::{SandboxError, Walls};
 use crate::edge::survey::Confinement;
 use crate::edge::worker::{Answer as Worked, Evaluated, Owner, Task, Told, Workers};
 use async_trait::async_trait;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -29,8 +30,6 @@ pub const CALL: Duration = Duration::from_secs(1);
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// After so many failures in a row a skill is not called any more.
 pub const STRIKES: u32 = 3;
-/// Longest reason that a gate gives, in characters; the rest is left out.
-const MAX_REASON: usize = 2_000;
 /// Longest case that is told, in bytes.
 const MAX_CASE: usize = 1 << 20;
 
@@ -43,22 +42,27 @@ pub struct Runs {
     pub time: Duration,
     /// How many of them failed.
     pub failures: u64,
-    /// How many failed since one that did not.
-    pub in_a_row: u32,
+    /// How many failed since one that did not, by the block.
+    pub in_a_row: BTreeMap<Role, u32>,
     /// Why the last one that failed did.
     pub last: Option<String>,
 }
 
 impl Runs {
-    /// Returns whether it is not called any more.
-    pub fn parked(&self) -> bool {
-        self.in_a_row >= STRIKES
+    /// Returns whether a block is not called any more.
+    pub fn is_parked(&self, role: Role) -> bool {
+        self.in_a_row.get(&role).is_some_and(|strikes| *strikes >= STRIKES)
+    }
+
+    /// Returns the blocks that are not called any more.
+    pub fn parked(&self) -> Vec<Role> {
+        Role::ALL.into_iter().filter(|role| self.is_parked(*role)).collect()
     }
 
     /// Returns it in words, such as `3 calls in 12 ms, 1 failed`.
     pub fn words(&self) -> String {
         let failed = if self.failures > 0 { format!(", {} failed", self.failures) } else { String::new() };
-        let parked = if self.parked() { ", parked" } else { "" };
+        let parked: String = self.parked().iter().map(|role| format!(", “{}” parked", role.name())).collect();
         let noun = if self.calls == 1 { "call" } else { "calls" };
         format!("{} {noun} in {} ms{failed}{parked}", self.calls, self.time.as_millis())
     }
@@ -66,6 +70,17 @@ impl Runs {
 
 /// Says what the user should know.
 type Tell = Box<dyn Fn(&str) + Send + Sync>;
+
+/// What came of trying the Lisp of a skill out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// It does what its examples say, or has none.
+    Well,
+    /// It does not: what is wrong, with its line where there is one.
+    Badly(String),
+    /// No Lisp can be run here.
+    Not,
+}
 
 /// Why there is no answer.
 enum Lost {
@@ -79,14 +94,22 @@ enum Lost {
 struct Code {
     /// What its worker evaluates first.
     setup: String,
+    /// Names it; see [`Lisp::digest`](crate::domain::skill::lisp::Lisp::digest).
+    digest: String,
+    /// What there is a function for.
+    roles: BTreeSet<Role>,
 }
+
+/// The Lisp of all skills, by their names; `None` for one that cannot be run as it is meant, as nobody could tell whose it
+/// is.
+#[derive(Default)]
+struct Shelf(BTreeMap<String, Option<Code>>);
 
 /// Runs the Lisp of the skills of a session.
 pub struct LispHost {
     workers: Arc<Workers>,
     confinement: Arc<dyn Confinement>,
-    /// By the name of the gate: the skill, and its code unless it cannot be run as it is meant.
-    gates: BTreeMap<String, (String, Option<Code>)>,
+    shelf: RwLock<Arc<Shelf>>,
     runs: Mutex<BTreeMap<String, Runs>>,
     tell: OnceLock<Tell>,
     call: Duration,
@@ -100,21 +123,25 @@ impl LispHost {
         skills: impl Iterator<Item = &'a Skill>,
         call: Duration,
     ) -> LispHost {
-        let mut gates: BTreeMap<String, (String, Option<Code>)> = BTreeMap::new();
-        for skill in skills {
-            for gate in crate::domain::skill::gate::own_gates(std::slice::from_ref(skill)) {
-                let name = crate::domain::gate::Gate::name(&gate).to_string();
-                // Of two skills with one name nobody knows which answers.
-                let code = if gates.contains_key(&name) { None } else { code(skill) };
-                gates.insert(name, (skill.name.clone(), code));
-            }
-        }
-        LispHost { workers, confinement, gates, runs: Mutex::default(), tell: OnceLock::new(), call }
+        let shelf = RwLock::new(Arc::new(Shelf::of(skills)));
+        LispHost { workers, confinement, shelf, runs: Mutex::default(), tell: OnceLock::new(), call }
     }
 
-    /// Returns the names of the gates that it can be asked for.
-    pub fn gates(&self) -> Vec<String> {
-        self.gates.keys().cloned().collect()
+    /// Takes other skills from now on. One whose Lisp has changed may be called again, however often it failed before.
+    pub fn take<'a>(&self, skills: impl Iterator<Item = &'a Skill>) {
+        let new = Arc::new(Shelf::of(skills));
+        let old = std::mem::replace(&mut *self.shelf.write(), new.clone());
+        let mut runs = self.runs.lock();
+        for (skill, code) in &new.0 {
+            let same = old.0.get(skill).is_some_and(|old| setup_of(old) == setup_of(code));
+            if let Some(runs) = runs.get_mut(skill).filter(|_| !same) {
+                runs.in_a_row.clear();
+            }
+        }
+        drop(runs);
+        for skill in old.0.keys().filter(|skill| !new.0.contains_key(*skill)) {
+            tokio::spawn(self.workers.end(&Owner::Skill(skill.clone())));
+        }
     }
 
     /// Says from now on what the user should know.
@@ -130,6 +157,77 @@ impl LispHost {
     /// Returns what is known of a skill's Lisp.
     pub fn runs(&self, skill: &str) -> Runs {
         self.runs.lock().get(skill).cloned().unwrap_or_default()
+    }
+
+    /// Returns what the function of a skill says of a case, as `read` reads it; how it went is noted.
+    ///
+    /// # Errors
+    /// Why there is no answer, in words: it could not be asked, it failed, or what it said is none.
+    pub async fn ask<T>(
+        &self,
+        skill: &str,
+        role: Role,
+        (case, told): (&Sexp, &Told),
+        read: impl FnOnce(&Sexp) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let shelf = self.shelf.read().clone();
+        let code = match shelf.0.get(skill) {
+            Some(Some(code)) if code.roles.contains(&role) => code,
+            Some(Some(_)) | None => return Err(format!("the skill {skill} has no block “{}”", role.name())),
+            Some(None) => {
+                return Err(format!(
+                    "two skills are called {skill}, or one has two blocks for one thing; rename or join them"
+                ));
+            }
+        };
+        if self.runs(skill).is_parked(role) {
+            return Err("it failed too often and is not called any more".to_string());
+        }
+        let begin = Instant::now();
+        let called = self.call(skill, code, role, case, told).await;
+        let answered = called.and_then(|value| read(&value).map_err(Lost::Failed));
+        // What is said of private notes stays out of the log.
+        let bare = told.privacy.is_kept();
+        self.note((skill, role), begin.elapsed(), answered.as_ref().err(), bare);
+        answered.map_err(|(Lost::Unasked(why) | Lost::Failed(why))| why)
+    }
+
+    /// Tries the Lisp of a skill out in the spare worker, which is fresh each time: whether every block comes to a function,
+    /// and whether its gate says of the examples what it should.
+    pub async fn try_out(&self, skill: &Skill) -> Tried {
+        let Some(code) = code(skill) else { return Tried::Well };
+        let tried = self.tried(skill, &code).await;
+        self.workers.end(&Owner::Spare).await;
+        match tried {
+            Ok(Ok(())) => Tried::Well,
+            Ok(Err(why)) => Tried::Badly(why),
+            Err(_) => Tried::Not,
+        }
+    }
+
+    async fn tried(&self, skill: &Skill, code: &Code) -> Result<Result<(), String>, SandboxError> {
+        let told = Told::own(Privacy::Open);
+        let run = async |code_of: &str| {
+            // A busy machine is no fault of the skill's.
+            let task = Task { setup: &code.setup, code: code_of, told: &told, plain: true, patience: PATIENCE };
+            Ok::<_, SandboxError>(read(self.workers.run(&Owner::Spare, Walls::All, task).await?, PATIENCE))
+        };
+        if let Err(why) = run("t").await? {
+            return Ok(Err(format!("its Lisp: {why}")));
+        }
+        for example in &skill.lisp.examples {
+            let call = format!("(funcall '{} '{})", function(Role::Gate), cases::of_example(example));
+            let said = run(&call).await?.and_then(|value| cases::verdict(&value));
+            let why = match said {
+                Ok(answer) if answer.name() == example.expected => continue,
+                Ok(answer) => format!("it says {}", answer.name()),
+                Err(why) => why,
+            };
+            let GateExample { line, tool, argument: (_, value), expected } = example;
+            let text = format!("of the example “{value}” of {tool} its gate should say {expected}, but {why}");
+            return Ok(Err(format!("line {line}: {text}")));
+        }
+        Ok(Ok(()))
     }
 
     /// Calls a function of a skill and returns its value.
@@ -157,32 +255,35 @@ impl LispHost {
     }
 
     /// Notes how a call went, and says so when it was the last that was borne with.
-    fn note(&self, skill: &str, took: Duration, lost: Option<&Lost>) {
+    fn note(&self, (skill, role): (&str, Role), took: Duration, lost: Option<&Lost>, bare: bool) {
         if let Some(Lost::Unasked(why)) = lost {
             // It is none of the Lisp's doing.
-            return self.tell(&unanswered(skill, why));
+            return self.tell(&unanswered(skill, role, why));
         }
         let mut all = self.runs.lock();
         let runs = all.entry(skill.to_string()).or_default();
         runs.calls += 1;
         runs.time += took;
         let Some(Lost::Failed(why) | Lost::Unasked(why)) = lost else {
-            runs.in_a_row = 0;
+            runs.in_a_row.remove(&role);
             return;
         };
+        let why = if bare { "it failed over something private" } else { why.trim_end_matches('.') };
         runs.failures += 1;
-        runs.in_a_row += 1;
-        runs.last = Some(why.to_string());
-        let parked = runs.in_a_row == STRIKES;
+        let strikes = runs.in_a_row.entry(role).or_default();
+        *strikes += 1;
+        let parked = *strikes == STRIKES;
+        runs.last = Some(format!("{}: {why}", role.name()));
         drop(all);
-        let why = why.trim_end_matches('.');
         let text = if parked {
+            let denies = if role == Role::Gate { ", so it denies every act" } else { "" };
             format!(
-                "the Lisp of the skill {skill} failed {STRIKES} times in a row and is not called any more, so its gate denies \
-                 every act; mend the block or move the skill away, then start again. The last time: {why}"
+                "the block “{}” of the skill {skill} failed {STRIKES} times in a row and is not called any more{denies}; \
+                 mend it, or move the skill away. The last time: {why}",
+                role.name()
             )
         } else {
-            unanswered(skill, why)
+            unanswered(skill, role, why)
         };
         self.tell(&text);
     }
@@ -196,43 +297,80 @@ impl LispHost {
 
 #[async_trait]
 impl SkillHost for LispHost {
+    fn gates(&self) -> Vec<String> {
+        let shelf = self.shelf.read().clone();
+        let codes = shelf.0.iter().filter_map(|(skill, code)| Some((skill, code.as_ref()?)));
+        let with = codes.filter(|(_, code)| code.roles.contains(&Role::Gate));
+        with.map(|(skill, code)| gate_key(skill, &code.digest)).collect()
+    }
+
     async fn answer(&self, gate: &str, action: &Action, facts: &Facts) -> Result<Answer, String> {
-        let (skill, code) = self.gates.get(gate).ok_or_else(|| format!("nobody knows a gate “{gate}”"))?;
-        let Some(code) = code else {
-            return Err(format!("two skills are called {skill}, or one has two gates; rename or join them"));
+        let shelf = self.shelf.read().clone();
+        let named = gate_of(gate).and_then(|(skill, digest)| Some((skill, digest, shelf.0.get(skill)?)));
+        let skill = match named {
+            None => return Err(format!("nobody knows a gate “{gate}”")),
+            // Other code is another gate.
+            Some((skill, digest, Some(code))) if code.digest != digest => {
+                return Err(format!("the Lisp of the skill {skill} has changed"));
+            }
+            Some((skill, ..)) => skill,
         };
-        if self.runs(skill).parked() {
-            return Err("it failed too often and is not called any more".to_string());
-        }
         if !facts.vault.is_empty() {
             // A denial is certain, and a secret is told to nobody.
             return Err("a secret of yours stands in it".to_string());
         }
-        let begin = Instant::now();
         let privacy = action.labels().privacy.max(facts.strictest());
         let told = Told { privacy, trust: action.labels().trust, sources: BTreeSet::new() };
-        let called = self.call(skill, code, Role::Gate, &case(action, facts), &told).await;
-        let answered = called.and_then(|value| verdict(&value).map_err(Lost::Failed));
-        self.note(skill, begin.elapsed(), answered.as_ref().err());
-        answered.map_err(|(Lost::Unasked(why) | Lost::Failed(why))| why)
+        self.ask(skill, Role::Gate, (&cases::of_act(action, facts), &told), cases::verdict).await
     }
 }
 
-fn unanswered(skill: &str, why: &str) -> String {
-    format!("the gate of the skill {skill} gave no answer, so the act was denied: {}", why.trim_end_matches('.'))
+impl Shelf {
+    fn of<'a>(skills: impl Iterator<Item = &'a Skill>) -> Shelf {
+        let mut shelf = Shelf::default();
+        for skill in skills.filter(|skill| skill.lisp.is_run()) {
+            // Of two skills with one name nobody knows which answers.
+            let code = if shelf.0.contains_key(&skill.name) { None } else { code(skill) };
+            shelf.0.insert(skill.name.clone(), code);
+        }
+        shelf
+    }
 }
 
-/// Returns what a worker evaluates before it is called; `None` when a skill has no gate, or two.
+fn setup_of(code: &Option<Code>) -> Option<&str> {
+    code.as_ref().map(|code| code.setup.as_str())
+}
+
+/// Says that a block gave no answer, and what follows from it.
+fn unanswered(skill: &str, role: Role, why: &str) -> String {
+    let so = match role {
+        Role::Gate | Role::Definitions => "so the act was denied",
+        Role::Trigger => "so it was not triggered",
+        Role::Prompt => "so the model was told what stands below its heading “Prompt” alone",
+        Role::Refine => "so the act was refused",
+        Role::Handler => "so it went on without its answer",
+        Role::OnError => "so what #+ON_ERROR says was done",
+        Role::Job => "so it did nothing",
+    };
+    format!("the block “{}” of the skill {skill} gave no answer, {so}: {}", role.name(), why.trim_end_matches('.'))
+}
+
+/// Returns what a worker evaluates before it is called; `None` when a skill has two blocks for one thing, or one in another
+/// language.
 fn code(skill: &Skill) -> Option<Code> {
-    let gate = skill.lisp.code(Role::Gate)?;
     let definitions = skill.lisp.all(Role::Definitions).collect::<Vec<_>>().join("\n");
-    let name = function(Role::Gate);
-    // A comment at the end of a block takes no bracket with it.
-    let setup = format!(
-        "{definitions}\n(fset '{name} (progn\n{gate}\n))\n\
-         (unless (functionp '{name}) (error \"The block “gate” comes to no function\"))\nt"
-    );
-    Some(Code { setup })
+    let (mut setup, mut roles) = (definitions, BTreeSet::new());
+    for role in Role::ALL.into_iter().filter(|role| role.is_function() && skill.lisp.has(*role)) {
+        let (code, name, word) = (skill.lisp.code(role)?, function(role), role.name());
+        // A comment at the end of a block takes no bracket with it.
+        setup.push_str(&format!(
+            "\n(fset '{name} (progn\n{code}\n))\n\
+             (unless (functionp '{name}) (error \"The block “{word}” comes to no function\"))"
+        ));
+        roles.insert(role);
+    }
+    setup.push_str("\nt");
+    Some(Code { setup, digest: skill.lisp.digest(), roles })
 }
 
 /// Returns how the function of a role is called in a worker.
@@ -244,62 +382,9 @@ fn function(role: Role) -> String {
 fn read(worked: Worked, call: Duration) -> Result<Sexp, String> {
     match worked.ended {
         Evaluated::Value(value) => Sexp::read(&value).map_err(|_| "it answered with what cannot be read".to_string()),
-        Evaluated::Error(error) => Err(inert::exact(&cut(&error, 300))),
+        Evaluated::Error(error) => Err(inert::exact(&cases::cut(&error, 300))),
         Evaluated::TimedOut => Err(format!("it took longer than {} ms", call.as_millis())),
         Evaluated::Gone => Err("its worker ended: the Lisp ended it, or it grew beyond its limits".to_string()),
         Evaluated::Broken => Err("its worker answered what no worker answers".to_string()),
     }
-}
-
-/// Reads what a gate said: `pass`, `(ask "why")` or `(deny "why")`.
-fn verdict(value: &Sexp) -> Result<Answer, String> {
-    let wrong = || {
-        let said = inert::exact(&cut(&value.to_string(), 80));
-        format!("it answered {said}, which is none of pass, (ask \"why\") and (deny \"why\")")
-    };
-    if value.as_name() == Some("pass") && value.as_text().is_none() {
-        return Ok(Answer::Pass);
-    }
-    let (word, why) = match value.items() {
-        [word, why] => (word.as_name(), why.as_text()),
-        _ => (None, None),
-    };
-    let why = why.map(|why| cut(why, MAX_REASON)).ok_or_else(wrong)?;
-    match word {
-        Some("ask") => Ok(Answer::Ask(why)),
-        Some("deny") => Ok(Answer::Deny(why)),
-        _ => Err(wrong()),
-    }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_string(),
-    }
-}
-
-/// Returns a case as a gate in Lisp sees it: what would be done, and the places that were found.
-fn case(action: &Action, facts: &Facts) -> Sexp {
-    let arguments =
-        action.args().iter().fold(Plist::new(), |list, (name, value)| list.value(name, Sexp::of_json(value)));
-    let tool = Toolbox::builtin();
-    let class = tool.get(action.tool()).map_or("custom", |tool| tool.effect.class().name());
-    let paths = facts.paths.iter().map(|path| {
-        Plist::new()
-            .text("argument", path.arg.as_str())
-            .text("asked", path.asked.as_str())
-            .text("resolved", path.resolved.as_str())
-            .build()
-    });
-    Plist::new()
-        .text("tool", action.tool())
-        .value("class", Sexp::symbol(class))
-        .plist("arguments", arguments)
-        .text("explanation", action.explanation().as_str())
-        .list("paths", paths)
-        .list("files", facts.edits.iter().map(|edit| Sexp::text(edit.file.as_str())))
-        .value("privacy", Sexp::symbol(facts.strictest().max(action.labels().privacy).word()))
-        .flag("untrusted", action.labels().trust == Trust::Untrusted)
-        .build()
 }

@@ -16,6 +16,7 @@ use crate::domain::skill::parse::{may_hold_rules, parse, rules_alone};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Largest file of a skill, in bytes.
 const MAX_FILE: u64 = 256 * 1024;
@@ -48,6 +49,8 @@ pub struct SkillReport {
     pub state: SkillState,
     /// What is odd about it.
     pub remarks: Vec<String>,
+    /// How long it took to read it and to run its examples.
+    pub took: Duration,
 }
 
 /// The skills of a session.
@@ -66,19 +69,24 @@ pub struct Loaded {
 /// Loads every `*.org` of some folders but `README.org` and hidden files; of two with one name, the first counts.
 /// A folder that does not exist holds nothing. Call it off Emacs's thread.
 pub fn load(folders: &[PathBuf]) -> Loaded {
+    load_but(folders, &|_| None)
+}
+
+/// As [`load`], but for skills of which it is known why they must stay out.
+pub fn load_but(folders: &[PathBuf], known: &dyn Fn(&Skill) -> Option<String>) -> Loaded {
     let mut loaded = Loaded::default();
-    let mut found: Vec<(Skill, Option<PathBuf>)> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     for folder in folders {
         for path in files(folder, &mut loaded) {
-            read_one(path, &mut found, &mut loaded);
+            read_one(path, known, &mut found, &mut loaded);
         }
     }
     for name in mandatory() {
-        if !found.iter().any(|(skill, _)| skill.name == name) {
-            found.extend(loaded.built_in(name).map(|skill| (skill, None)));
+        if !found.iter().any(|(skill, ..)| skill.name == name) {
+            found.extend(loaded.built_in(name).map(|skill| (skill, None, Duration::ZERO)));
         }
     }
-    let mut ordered = order(found.iter().map(|(skill, _)| skill.clone()).collect());
+    let mut ordered = order(found.iter().map(|(skill, ..)| skill.clone()).collect());
     for name in mandatory() {
         if !ordered.skills.iter().any(|skill| skill.name == name)
             && let Some(mut skill) = loaded.built_in(name)
@@ -88,10 +96,12 @@ pub fn load(folders: &[PathBuf]) -> Loaded {
             ordered.skills.insert(0, skill);
         }
     }
-    let file = |name: &str| found.iter().find(|(skill, _)| skill.name == name).and_then(|(_, file)| file.clone());
+    let read = |name: &str| found.iter().find(|(skill, ..)| skill.name == name);
+    let file = |name: &str| read(name).and_then(|(_, file, _)| file.clone());
     for skill in &ordered.skills {
         let (name, file, remarks) = (skill.name.clone(), file(&skill.name), skill.remarks.clone());
-        loaded.reports.push(SkillReport { name, file, state: SkillState::Loaded, remarks });
+        let took = read(&skill.name).map(|(.., took)| *took).unwrap_or_default();
+        loaded.reports.push(SkillReport { name, file, state: SkillState::Loaded, remarks, took });
     }
     for (skill, why) in ordered.left_out {
         let holds_rules = !skill.rules.is_empty() || skill.lisp.has(Role::Gate);
@@ -125,6 +135,11 @@ impl Loaded {
         gate::own_gates(&self.skills).chain(gate::own_gates(&self.rules_alone)).collect()
     }
 
+    /// Returns the skills whose Lisp may be asked: the loaded ones, and of the others those with gates of their own.
+    pub fn with_lisp(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.iter().chain(self.rules_alone.iter().filter(|skill| skill.lisp.has(Role::Gate)))
+    }
+
     /// Returns the gates of a session: the standard ones, those of all rules that can be read, for each skill whose
     /// rules cannot be used one that asks, and for each gate in Lisp one that says what it answered.
     pub fn gates(&self) -> Gates {
@@ -144,11 +159,17 @@ impl Loaded {
         } else {
             SkillState::Failed(why)
         };
-        self.reports.push(SkillReport { name: name.to_string(), file, state, remarks: Vec::new() });
+        self.reports.push(SkillReport {
+            name: name.to_string(),
+            file,
+            state,
+            remarks: Vec::new(),
+            took: Duration::ZERO,
+        });
     }
 
     /// Notes that nobody knows what a folder holds.
-    fn distrust(&mut self, folder: &Path, why: String) {
+    pub fn distrust(&mut self, folder: &Path, why: String) {
         self.unread.push(Unread::new("the skills folder", format!("{}: {why}", folder.display())));
     }
 
@@ -165,7 +186,11 @@ pub fn mandatory() -> impl Iterator<Item = &'static str> {
     MANDATORY.iter().map(|(name, _)| *name)
 }
 
-fn read_one(path: PathBuf, found: &mut Vec<(Skill, Option<PathBuf>)>, loaded: &mut Loaded) {
+/// A skill, its file, and how long it took to read.
+type Found = (Skill, Option<PathBuf>, Duration);
+
+fn read_one(path: PathBuf, known: &dyn Fn(&Skill) -> Option<String>, found: &mut Vec<Found>, loaded: &mut Loaded) {
+    let begin = Instant::now();
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     if path.is_dir() {
         return loaded.keep_out(&name, Some(path), "it is no regular file".to_string(), false);
@@ -180,18 +205,22 @@ fn read_one(path: PathBuf, found: &mut Vec<(Skill, Option<PathBuf>)>, loaded: &m
         Ok(outline) => outline,
         Err(why) => return loaded.keep_out(&name, Some(path), why, true),
     };
-    let why = match (found.iter().find(|(skill, _)| skill.name == name), parse(&name, &outline)) {
-        (Some((_, Some(first))), _) if same(first, &path) => return,
-        (Some((_, first)), _) => {
+    let why = match (found.iter().find(|(skill, ..)| skill.name == name), parse(&name, &outline)) {
+        (Some((_, Some(first), _)), _) if same(first, &path) => return,
+        (Some((_, first, _)), _) => {
             let first = first.as_ref().map_or_else(String::new, |first| first.display().to_string());
             format!("a skill of this name is already loaded from {first}; rename one of them")
         }
-        (None, Ok(skill)) => return found.push((skill, Some(path))),
+        (None, Ok(skill)) => match known(&skill) {
+            None => return found.push((skill, Some(path), begin.elapsed())),
+            Some(why) => why,
+        },
         (None, Err(why)) => why.to_string(),
     };
-    loaded.keep_out(&name, Some(path), why, rules);
+    let gate = rules_alone(&name, &outline);
+    loaded.keep_out(&name, Some(path), why, rules || gate.lisp.has(Role::Gate));
     // What is wrong elsewhere in it takes no rule and no gate of its own out of force.
-    loaded.rules_alone.push(rules_alone(&name, &outline));
+    loaded.rules_alone.push(gate);
 }
 
 /// Returns whether two paths lead to one file: of a folder that is named twice, each skill counts once.

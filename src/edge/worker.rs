@@ -43,6 +43,8 @@ pub enum Owner {
     Session(SessionId),
     /// A skill, by its name.
     Skill(String),
+    /// Whoever tries the Lisp of skills out before it counts; one after the other.
+    Spare,
     /// The doctor, who looks whether there can be one.
     Probe,
 }
@@ -107,6 +109,12 @@ impl Told {
     /// Returns what is known of code of the user's own, which nothing from outside led to.
     pub fn own(privacy: Privacy) -> Told {
         Told { privacy, trust: Trust::Own, sources: BTreeSet::new() }
+    }
+
+    /// Returns whether who was told this may answer for who is told that: nothing more private and nothing less trusted is
+    /// among what it may remember.
+    fn suits(&self, next: &Told) -> bool {
+        self.privacy <= next.privacy && self.trust >= next.trust
     }
 
     /// Returns what is known of both: the strictest and the least trusted.
@@ -177,7 +185,8 @@ pub struct Task<'a> {
     /// What is known of the code.
     pub told: &'a Told,
     /// Whether what the worker said is a value for a program, which looks at it itself: it is not asked then whether all
-    /// functions of Emacs are what they were, and one that was told something more private before is ended first.
+    /// functions of Emacs are what they were, and one that was told something more private or less trusted before is ended
+    /// first.
     pub plain: bool,
     /// How long it may take, setup and all.
     pub patience: Duration,
@@ -233,9 +242,7 @@ impl Workers {
         let mut place = slot.live.lock().await;
         // Taken out, so that a call that is cut short leaves nothing behind that would answer the next one.
         let kept = match place.take() {
-            Some(live) if live.setup == task.setup && (!task.plain || live.told.privacy <= task.told.privacy) => {
-                Some(live)
-            }
+            Some(live) if live.setup == task.setup && (!task.plain || live.told.suits(task.told)) => Some(live),
             Some(live) => {
                 live.alive.end().await;
                 None
@@ -363,8 +370,8 @@ impl Workers {
         let slot = slots.entry(owner.clone()).or_default().clone();
         slot.called.store(self.calls.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
         let mut surplus = Vec::new();
-        // Skills take no place from conversations, and these none from skills.
-        let alike = |other: &Owner| matches!(other, Owner::Skill(_)) == matches!(owner, Owner::Skill(_));
+        // None takes a place from another kind: skills none from conversations, and these none from skills.
+        let alike = |other: &Owner| std::mem::discriminant(other) == std::mem::discriminant(owner);
         while slots.keys().filter(|other| alike(other)).count() > self.limits.alive.max(1) {
             let oldest = slots
                 .iter()

@@ -8,6 +8,7 @@ mod ledger;
 mod ratios;
 mod report;
 mod scale;
+mod skills;
 mod spawn;
 mod speed;
 mod turns;
@@ -37,7 +38,7 @@ fn main() {
     }
     // `cargo bench -- speed` prints the rows about reading alone, `corpus` those about the corpus, `verdicts` those
     // about the time of a verdict, `spawn` those about starting commands, `vectors` those about vectors, `ledger` those
-    // about the ledger, and `turns` those about what a turn waits for before a model is asked.
+    // about the ledger, `skills` those about skills, and `turns` those about what a turn waits for before a model is asked.
     match arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str) {
         Some("speed") => return speed::print(),
         Some("corpus") => return speed::corpus(),
@@ -45,6 +46,7 @@ fn main() {
         Some("spawn") => return spawn::print(),
         Some("vectors") => return vectors::print(),
         Some("ledger") => return ledger::print(),
+        Some("skills") => return skills::print(),
         Some("turns") => return turns::print(),
         Some(_) | None => divan::main(),
     }
@@ -56,6 +58,7 @@ fn main() {
         spawn::print();
         vectors::print();
         ledger::print();
+        skills::print();
         turns::print();
         // By themselves they are asked for with `scale`, because they take minutes.
         if report::collected() {

@@ -573,3 +573,22 @@ async fn setup_files_from_outside_private_and_secret_ones_are_not_read() {
     assert_eq!(privacy("b.org"), Some(Privacy::Open));
     engine.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_skill_that_is_saved_is_read_a_moment_later() {
+    let followed = Followed::new(&[("a.org", "* One\n")]).await;
+    let folder = followed.engine.config.settings.join("skills");
+    let _watch = followed.engine.follow_skills().expect("a thread");
+    let has = |name: &'static str| {
+        move |engine: &Engine| {
+            engine.known_skills().iter().any(|known| known.report.name == name && known.skill.is_some())
+        }
+    };
+    // The folder need not be there yet.
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("mine.org"), "#+TITLE: Mine\n* Prompt\nDo.\n").expect("a file");
+    followed.until("the skill is there", has("mine"));
+    fs::rename(folder.join("mine.org"), folder.join("ours.org")).expect("renamed");
+    followed.until("the skill is there under its new name", has("ours"));
+    assert!(!has("mine")(&followed.engine));
+}

@@ -59,6 +59,7 @@ mod sandbox;
 mod settle;
 mod skill;
 mod skill_host;
+mod skill_roles;
 mod store;
 mod support;
 mod survive;

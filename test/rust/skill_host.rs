@@ -13,6 +13,8 @@ use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::port::SkillHost;
 use passepartout::domain::scope::Level;
 use passepartout::domain::skill::Skill;
+use passepartout::domain::skill::gate::{gate_key, gate_of};
+use passepartout::domain::skill::lisp::Role;
 use passepartout::domain::skill::parse::parse;
 use passepartout::edge::sandbox::{Launcher, SandboxError, Walls};
 use passepartout::edge::skill_host::{LispHost, STRIKES};
@@ -44,13 +46,13 @@ impl Confinement for Unconfined {
     }
 }
 
-fn workers() -> Arc<Workers> {
+pub fn workers() -> Arc<Workers> {
     let launcher = Launcher::at(Path::new(env!("CARGO_BIN_EXE_passepartout-run"))).expect("it was built");
     Arc::new(Workers::new(launcher, WorkerLimits::USUAL))
 }
 
 /// Whether this kernel can confine at all; says so when it cannot.
-async fn possible(workers: &Workers) -> bool {
+pub async fn possible(workers: &Workers) -> bool {
     match workers.evaluate(&Owner::Probe, Walls::All, "1", &Told::own(Privacy::Open)).await {
         Err(SandboxError::Unconfined(why)) => {
             skipped(format_args!("Lisp cannot be confined on this machine: {why}"));
@@ -63,7 +65,7 @@ async fn possible(workers: &Workers) -> bool {
     }
 }
 
-fn block(name: &str, code: &str) -> String {
+pub fn block(name: &str, code: &str) -> String {
     format!("#+NAME: {name}\n#+begin_src emacs-lisp\n{code}\n#+end_src\n")
 }
 
@@ -83,7 +85,8 @@ fn pushing(world: &World) -> (Action, Facts) {
 }
 
 async fn ask(host: &LispHost, skill: &str, (action, facts): &(Action, Facts)) -> Result<Answer, String> {
-    host.answer(&format!("skill {skill}: gate"), action, facts).await
+    let key = host.gates().into_iter().find(|key| gate_of(key).is_some_and(|(known, _)| known == skill));
+    host.answer(&key.unwrap_or_else(|| gate_key(skill, "1")), action, facts).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -183,7 +186,7 @@ async fn hostile_lisp_leaves_no_answer_harms_no_other_and_is_parked() {
             let why = ask(&host, "bad", &case).await.expect_err(what);
             assert!(!why.contains("the secret"), "{what}: {why}");
         }
-        assert!(host.runs("bad").parked(), "{what}");
+        assert_eq!(host.runs("bad").parked(), [Role::Gate], "{what}");
         let before = host.runs("bad").calls;
         ask(&host, "bad", &case).await.expect_err(what);
         assert_eq!(host.runs("bad").calls, before, "{what}: what is parked is not called");

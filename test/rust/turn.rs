@@ -16,6 +16,7 @@ use passepartout::domain::turn::error::{Fault, Resolution};
 use passepartout::domain::turn::prompt::{Briefing, Lean, Standing};
 use passepartout::domain::turn::{Conversation, EXACTLY, Ending, Start, TRYING, prompt, refused};
 use serde_json::json;
+use std::sync::Arc;
 
 fn search() -> Call {
     call("c1", "memory-search", json!({"query": "boiler"}))
@@ -252,7 +253,7 @@ async fn an_approval_covers_only_the_asks_that_were_shown_and_no_denial() {
         let mut world = World::new([Say::Calls(vec![edit("c1")]), Say::Words("I see.")]);
         let (parked, _) = world.ask("mark it done").await;
         world.events.lock().unwrap().clear();
-        world.gates = std::mem::replace(&mut world.gates, Gates::new(Vec::new())).and(Box::new(Later(asks)));
+        world.gates = Arc::new(Gates::clone(&world.gates).and(Box::new(Later(asks))));
         let (report, _) = world.approve(parked.conversation).await;
         assert_eq!(world.events(), ["survey org-set-todo", "survey org-set-todo", status, "model"]);
         assert!(report.deeds[0].outcome.starts_with(outcome), "{:?}", report.deeds);

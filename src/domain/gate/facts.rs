@@ -69,6 +69,17 @@ pub enum Answer {
     Deny(String),
 }
 
+impl Answer {
+    /// Returns `pass`, `ask` or `deny`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Answer::Pass => "pass",
+            Answer::Ask(_) => "ask",
+            Answer::Deny(_) => "deny",
+        }
+    }
+}
+
 /// Words of a private note in what an action would write or send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuoteFact {

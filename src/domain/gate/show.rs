@@ -69,6 +69,13 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
             _ => argument(&mut out, name, value),
         }
     }
+    if let Some(refined) = action.refinement() {
+        field(&mut out, "rewritten by", &format!("the skill {}; before that it was proposed with", refined.by));
+        for (name, value) in &refined.args {
+            argument(&mut out, &format!("proposed {name}"), value);
+        }
+        field(&mut out, "proposed because", &refined.explanation);
+    }
     if action.tool() == "shell" {
         field(&mut out, "in", project);
         if action.args().get(reach::ARGUMENT).and_then(Value::as_array).is_some_and(|hosts| !hosts.is_empty()) {

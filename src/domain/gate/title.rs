@@ -19,6 +19,19 @@ const LONGEST: usize = 160;
 /// Returns what an action would do, as one line of bounded length in which nothing hides.
 /// Headings are called by the titles that were found out, else by their ids.
 pub fn title(action: &Action, facts: &Facts) -> String {
+    match action.refinement() {
+        None => words(action, facts),
+        Some(refined) => {
+            // What was found out is about what it is now.
+            let proposed = clip(&words(&action.proposed_as(), &Facts::default()), QUOTED);
+            let (by, now) = (clip(&plain(&refined.by), QUOTED / 3), clip(&words(action, facts), QUOTED));
+            format!("{now} (by the skill {by}; proposed: {proposed})")
+        }
+    }
+}
+
+/// Returns what an action does, whoever rewrote it.
+fn words(action: &Action, facts: &Facts) -> String {
     let given = |name: &str| action.text(name).filter(|text| !text.trim().is_empty());
     let known = |name: &str| facts.titles.iter().find(|(arg, _)| arg == name).map(|(_, title)| title.as_str());
     let heading = |name: &str| quoted(known(name).or(given(name)).unwrap_or("?"));

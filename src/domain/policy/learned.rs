@@ -285,7 +285,9 @@ pub fn answerable(case: &Case<'_>, trace: &Trace) -> bool {
         && facts.doubts.is_empty()
         && facts.puts.is_empty()
         && facts.quotes.is_empty()
-        && facts.mandate.wrong.is_empty();
+        && facts.mandate.wrong.is_empty()
+        // What was rewritten is nothing that the user saw again and again.
+        && case.action.refinement().is_none();
     let private = case.action.labels().privacy.max(facts.privacy.unwrap_or(Privacy::Open)).is_kept();
     asked && harmless && !private && case.action.labels().trust != Trust::Untrusted
 }

@@ -25,7 +25,20 @@ pub fn gates(skills: &[Skill]) -> (Vec<Rules>, Vec<Unread>) {
 
 /// Returns a gate for each skill that has one of its own in Lisp.
 pub fn own_gates(skills: &[Skill]) -> impl Iterator<Item = Asked> {
-    skills.iter().filter(|skill| skill.lisp.has(Role::Gate)).map(|skill| Asked::new(&skill.name, skill.priority))
+    skills
+        .iter()
+        .filter(|skill| skill.lisp.has(Role::Gate))
+        .map(|skill| Asked::new(&skill.name, &skill.lisp.digest(), skill.priority))
+}
+
+/// Returns what a gate that a skill wrote in Lisp is asked by: another code is another gate.
+pub fn gate_key(skill: &str, digest: &str) -> String {
+    format!("skill {skill}: gate {digest}")
+}
+
+/// Returns the skill that a gate is asked of, and the name of its code.
+pub fn gate_of(key: &str) -> Option<(&str, &str)> {
+    key.strip_prefix("skill ")?.rsplit_once(": gate ")
 }
 
 /// Stands for a gate that a skill wrote in Lisp. It runs nothing: what the gate said was found out before judging, within a
@@ -33,21 +46,28 @@ pub fn own_gates(skills: &[Skill]) -> impl Iterator<Item = Asked> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     name: String,
+    key: String,
     skill: String,
     priority: u16,
 }
 
 impl Asked {
-    /// Makes the gate of a skill.
-    pub fn new(skill: &str, priority: u16) -> Asked {
-        Asked { name: format!("skill {skill}: gate"), skill: skill.to_string(), priority }
+    /// Makes the gate of a skill, whose code has this name.
+    pub fn new(skill: &str, digest: &str, priority: u16) -> Asked {
+        let (name, key) = (format!("skill {skill}: gate"), gate_key(skill, digest));
+        Asked { name, key, skill: skill.to_string(), priority }
+    }
+
+    /// Returns what it is asked by, and answers by.
+    pub fn key(&self) -> &str {
+        &self.key
     }
 
     /// Returns what follows where nobody can ask it, and the way out.
     pub fn words(&self) -> String {
         format!(
             "the skill {} has a gate of its own in Lisp, and no Lisp can be confined here, so it denies every act; \
-             M-x passepartout-doctor says what is missing; or take its block “gate” out, then start again",
+             M-x passepartout-doctor says what is missing; or take its block “gate” out",
             self.skill
         )
     }
@@ -67,7 +87,7 @@ impl Gate for Asked {
             "" => Reason::new(format!("This skill {verdict} it and says no more.")),
             said => Reason::new(said),
         };
-        match case.facts.answers.get(&self.name) {
+        match case.facts.answers.get(&self.key) {
             Some(Answer::Pass) => Verdict::pass(),
             Some(Answer::Ask(said)) => Verdict::Ask(why(said, "asks about")),
             Some(Answer::Deny(said)) => Verdict::Deny(why(said, "denies")),
@@ -96,8 +116,7 @@ impl Unread {
     /// Returns what is wrong, what follows from it, and the way out.
     pub fn words(&self) -> String {
         format!(
-            "the rules of {} are not in force ({}), so whatever is more than reading asks; mend it or move it away, \
-             then start again",
+            "the rules of {} are not in force ({}), so whatever is more than reading asks; mend it or move it away",
             self.what, self.why
         )
     }

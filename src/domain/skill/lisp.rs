@@ -2,9 +2,11 @@
 //!
 //! Nothing here is run. A block without such a name is for people, as an example in the prose is.
 
+use crate::domain::hash::ContentHasher;
 use crate::domain::org::outline::Outline;
 use crate::domain::skill::SkillProblem;
 use crate::domain::skill::table::line_of;
+use std::collections::BTreeSet;
 
 /// Most Lisp of one skill, in bytes.
 pub const MAX_LISP: usize = 64 * 1024;
@@ -14,19 +16,52 @@ pub const MAX_LISP: usize = 64 * 1024;
 pub enum Role {
     /// Functions and variables that the other blocks share; there may be several.
     Definitions,
+    /// Says of a signal that the declarative trigger let through whether the skill is for it.
+    Trigger,
+    /// Says what the model is told when the skill is triggered.
+    Prompt,
+    /// May rewrite a proposal of a turn of the skill before it is judged.
+    Refine,
     /// The skill's own gate: a function of a case.
     Gate,
+    /// May answer a signal itself, before any model is asked.
+    Handler,
+    /// Says what ends a fault of a turn of the skill.
+    OnError,
+    /// What the skill does when it is due, without a model.
+    Job,
 }
 
 impl Role {
-    const ALL: [Role; 2] = [Role::Definitions, Role::Gate];
+    /// Every role.
+    pub const ALL: [Role; 8] = [
+        Role::Definitions,
+        Role::Trigger,
+        Role::Prompt,
+        Role::Refine,
+        Role::Gate,
+        Role::Handler,
+        Role::OnError,
+        Role::Job,
+    ];
 
     /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Role::Definitions => "definitions",
+            Role::Trigger => "trigger",
+            Role::Prompt => "prompt",
+            Role::Refine => "refine",
             Role::Gate => "gate",
+            Role::Handler => "handler",
+            Role::OnError => "on-error",
+            Role::Job => "job",
         }
+    }
+
+    /// Returns whether its block comes to a function, of which a skill has one.
+    pub fn is_function(self) -> bool {
+        self != Role::Definitions
     }
 
     /// Reads a name, in whatever case it is written.
@@ -46,6 +81,19 @@ pub struct Block {
     pub code: String,
 }
 
+/// What a gate in Lisp should say of one call of a tool; no facts are found out for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateExample {
+    /// The line of its row, one-based.
+    pub line: u32,
+    /// The tool.
+    pub tool: String,
+    /// The argument that is given, and its value.
+    pub argument: (String, String),
+    /// `pass`, `ask` or `deny`.
+    pub expected: &'static str,
+}
+
 /// All Lisp of a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lisp {
@@ -53,6 +101,8 @@ pub struct Lisp {
     pub blocks: Vec<Block>,
     /// How many blocks are for nothing, as their names say nothing.
     pub others: usize,
+    /// What its gate should say.
+    pub examples: Vec<GateExample>,
     /// The first block whose name says what it is for and which is no Emacs Lisp: what for, and on which line.
     pub foreign: Option<(Role, u32)>,
 }
@@ -67,6 +117,20 @@ impl Lisp {
             }
         }
         lisp
+    }
+
+    /// Names the code that is run: what one code answered holds for no other.
+    pub fn digest(&self) -> String {
+        let mut hasher = ContentHasher::new("skill-lisp");
+        for block in &self.blocks {
+            hasher.text(block.role.name()).text(&block.code);
+        }
+        hasher.finish().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Returns whether a block is run.
+    pub fn is_run(&self) -> bool {
+        Role::ALL.into_iter().any(|role| role.is_function() && self.has(role))
     }
 
     /// Returns whether a block has a role, whatever its code.
@@ -102,12 +166,14 @@ impl Lisp {
             );
             return Err(SkillProblem::Section { line, text });
         }
-        let gates: Vec<&Block> = self.blocks.iter().filter(|block| block.role == Role::Gate).collect();
-        match gates.get(1) {
+        let mut seen = BTreeSet::new();
+        let mut functions = self.blocks.iter().filter(|block| block.role.is_function());
+        match functions.find(|block| !seen.insert(block.role)) {
             None => Ok(()),
-            Some(second) => {
-                let text = "this is a second block named “gate”; a skill has one, so make one of both".to_string();
-                Err(SkillProblem::Section { line: second.line, text })
+            Some(Block { role, line, .. }) => {
+                let text =
+                    format!("this is a second block named “{}”; a skill has one, so make one of both", role.name());
+                Err(SkillProblem::Section { line: *line, text })
             }
         }
     }

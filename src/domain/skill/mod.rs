@@ -13,7 +13,7 @@ pub mod trigger;
 mod table;
 
 use crate::domain::gate::rule::Rule;
-use crate::domain::skill::lisp::Lisp;
+use crate::domain::skill::lisp::{Lisp, Role};
 use crate::domain::skill::trigger::{SignalFacts, Trigger};
 use crate::domain::tool::{Effect, Tool, Toolbox};
 use crate::domain::turn::error::Resolution;
@@ -107,11 +107,22 @@ pub enum SkillProblem {
     },
 }
 
-/// Returns the skill for a signal: of those with a prompt whose trigger matches, the one with the highest priority;
-/// the first by name among equals.
-pub fn triggered<'a>(skills: &'a [Skill], facts: &SignalFacts<'_>) -> Option<&'a Skill> {
-    let fits = |skill: &&Skill| skill.prompt.is_some() && skill.triggers.iter().any(|trigger| trigger.matches(facts));
-    skills.iter().filter(fits).min_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.name.cmp(&b.name)))
+/// Returns the skills that may be for a signal: those with something to tell a model whose trigger matches, the highest
+/// priority first, the first by name among equals. A trigger in Lisp has not been asked.
+pub fn triggered<'a>(skills: &'a [Skill], facts: &SignalFacts<'_>) -> Vec<&'a Skill> {
+    matching(skills, facts, |skill| skill.prompt.is_some() || skill.lisp.has(Role::Prompt))
+}
+
+/// Returns the skills that may answer a signal themselves, in the same order.
+pub fn handlers<'a>(skills: &'a [Skill], facts: &SignalFacts<'_>) -> Vec<&'a Skill> {
+    matching(skills, facts, |skill| skill.lisp.has(Role::Handler))
+}
+
+fn matching<'a>(skills: &'a [Skill], facts: &SignalFacts<'_>, fits: impl Fn(&Skill) -> bool) -> Vec<&'a Skill> {
+    let matches = |skill: &&Skill| skill.triggers.iter().any(|trigger| trigger.matches(facts));
+    let mut found: Vec<&Skill> = skills.iter().filter(|skill| fits(skill)).filter(matches).collect();
+    found.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.name.cmp(&b.name)));
+    found
 }
 
 /// Returns the standing texts that hold for a signal, each with its skill, in the order of the skills.

@@ -2,7 +2,7 @@
 
 use crate::domain::gate::rule::{Rule, Ruling};
 use crate::domain::org::outline::{Node, Outline};
-use crate::domain::skill::lisp::{Lisp, Role, is_commented, named};
+use crate::domain::skill::lisp::{GateExample, Lisp, Role, is_commented, named};
 use crate::domain::skill::rule;
 use crate::domain::skill::table::{Row, line_of, rows};
 use crate::domain::skill::trigger::Trigger;
@@ -41,6 +41,7 @@ pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
     }
     all_rules(outline, &toolbox, &mut skill)?;
     skill.lisp.check()?;
+    gate_examples(outline, &toolbox, &mut skill)?;
     remarks(&mut skill);
     Ok(skill)
 }
@@ -305,15 +306,57 @@ fn examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill, lines: &[u3
     }
 }
 
-/// Runs one example, and keeps it with the rules that it matched or that it must spare.
-fn run(row: &Row, toolbox: &Toolbox, rules: &mut [Rule]) -> Result<(), SkillProblem> {
-    let wrong = |text: String| SkillProblem::Section { line: row.line, text };
+/// Reads the tables under every heading “Gate examples”: what the gate in Lisp should say. They are run where Lisp can be.
+fn gate_examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {
+    for (index, node) in outline.nodes.iter().enumerate().skip(1) {
+        let named = outline.slice(&node.title).trim().eq_ignore_ascii_case("gate examples");
+        if !named || is_commented(outline, index) {
+            continue;
+        }
+        let wrong = |line: u32, text: &str| SkillProblem::Section { line, text: text.to_string() };
+        if !skill.lisp.has(Role::Gate) {
+            return Err(wrong(node.line, "there are examples of a gate, and no block named “gate”"));
+        }
+        let missing = || wrong(node.line, "“Gate examples” needs a table with the columns tool, example, match");
+        let table = rows(outline, &node.body).ok_or_else(missing)?;
+        if let Some(row) = table.first() {
+            columns(row, &["tool", "example", "match"])?;
+        }
+        for row in &table {
+            let (argument, value) = given(row, toolbox)?;
+            let expected = match row.cell("match").to_lowercase().as_str() {
+                "no" | "pass" => "pass",
+                "ask" => "ask",
+                "deny" => "deny",
+                _ => return Err(wrong(row.line, "a gate says no, ask or deny of its examples")),
+            };
+            let (tool, argument) = (row.cell("tool").to_string(), (argument.to_string(), value.to_string()));
+            skill.lisp.examples.push(GateExample { line: row.line, tool, argument, expected });
+        }
+    }
+    match skill.lisp.examples.len() {
+        0..=MAX_RULES => Ok(()),
+        _ => Err(SkillProblem::TooLarge { what: "table of examples", limit: "500 rows" }),
+    }
+}
+
+/// Returns the argument that an example gives to its tool, and the value.
+fn given<'a>(row: &'a Row, toolbox: &Toolbox) -> Result<(&'a str, &'a str), SkillProblem> {
     let name = row.cell("tool");
-    let tool = toolbox.get(name).ok_or_else(|| wrong(format!("no tool is called “{name}”")))?;
+    let tool = toolbox
+        .get(name)
+        .ok_or_else(|| SkillProblem::Section { line: row.line, text: format!("no tool is called “{name}”") })?;
     let example = row.cell("example");
     let named = example.split_once(':').filter(|(name, _)| tool.params.iter().any(|param| param.name == name.trim()));
     let first = tool.params.iter().find(|param| param.kind == Kind::Text).map_or("", |param| param.name);
-    let (argument, value) = named.map_or((first, example), |(name, value)| (name.trim(), value.trim()));
+    Ok(named.map_or((first, example), |(name, value)| (name.trim(), value.trim())))
+}
+
+/// Runs one example, and keeps it with the rules that it matched or that it must spare.
+fn run(row: &Row, toolbox: &Toolbox, rules: &mut [Rule]) -> Result<(), SkillProblem> {
+    let wrong = |text: String| SkillProblem::Section { line: row.line, text };
+    let (name, example) = (row.cell("tool"), row.cell("example"));
+    let (argument, value) = given(row, toolbox)?;
     let hit = |rule: &Rule| rule::fits(rule, name, argument, value);
     let hits: Vec<Ruling> = rules.iter().filter(|rule| hit(rule)).map(|rule| rule.ruling).collect();
     let found = match (hits.contains(&Ruling::Deny), hits.is_empty()) {
@@ -346,10 +389,17 @@ fn remarks(skill: &mut Skill) {
     if skill.prompt.is_some() && skill.triggers.is_empty() {
         skill.remarks.push("It has a prompt but no #+TRIGGER, so it is never triggered.".to_string());
     }
-    if skill.on_error.is_some() && (skill.prompt.is_none() || skill.triggers.is_empty()) {
+    let tells = skill.prompt.is_some() || skill.lisp.has(Role::Prompt) || skill.lisp.has(Role::Handler);
+    if skill.on_error.is_some() && (!tells || skill.triggers.is_empty()) {
         skill.remarks.push("It has #+ON_ERROR but is never triggered, so it ends no fault.".to_string());
     }
-    if !skill.triggers.is_empty() && skill.prompt.is_none() {
+    if !skill.triggers.is_empty() && !tells {
         skill.remarks.push("It has a #+TRIGGER but no prompt, so it is never triggered.".to_string());
+    }
+    for role in [Role::Trigger, Role::Prompt, Role::Handler, Role::Refine, Role::OnError] {
+        if skill.triggers.is_empty() && skill.lisp.has(role) {
+            let text = format!("It has a block “{}” but no #+TRIGGER, so that is never run.", role.name());
+            skill.remarks.push(text);
+        }
     }
 }

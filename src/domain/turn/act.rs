@@ -112,6 +112,11 @@ impl Turn {
         let effect = desk.toolbox.get(&tool).map(|tool| tool.effect);
         let message = cleared.action().text("text").filter(|_| effect == Some(Effect::Reply)).map(str::to_string);
         let hash = cleared.action().hash();
+        // Who proposed it goes on from what was done.
+        let rewritten = cleared.action().refinement().map(|refined| {
+            let args = Value::Object(cleared.action().args().clone());
+            format!("(The skill {} rewrote the call before it was judged; it was carried out with {args})", refined.by)
+        });
         let facts_privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
         let labels = Labels { privacy: cleared.action().labels().privacy.max(facts_privacy), ..Labels::MODEL };
         let performed = AssertUnwindSafe(desk.actuator.perform(&self.signal.turn, *cleared)).catch_unwind().await;
@@ -153,7 +158,10 @@ impl Turn {
         if let Some(panic) = broke {
             desk.journal.log(LogLevel::Error, &format!("{logged} broke: {panic}"));
         }
-        Ok(observation.outcome)
+        Ok(match (observation.outcome, rewritten) {
+            (Outcome::Done(text), Some(told)) => Outcome::Done(format!("{text}\n{}", desk.actuator.masked(&told))),
+            (outcome, _) => outcome,
+        })
     }
 
     /// Parks the first contact with a provider that is not local: a human sees what would be sent.

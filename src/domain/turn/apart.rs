@@ -2,12 +2,15 @@
 //! what it looked up, and none of them can change anything or have the user asked; then one answer is what the turn goes on
 //! from.
 
-use crate::domain::port::{Apart, Branch, LogLevel, Message, ProviderError, ProviderErrorKind, Sink, Streamed};
+use crate::domain::action::Action;
+use crate::domain::outside::Outside;
+use crate::domain::port::{Apart, AtWork, Branch, LogLevel, Message, ProviderError, ProviderErrorKind, Sink, Streamed};
 use crate::domain::signal::{Role, Signal};
 use crate::domain::turn::consensus::{Mode, Other, Round, Vote, Voter, choose};
-use crate::domain::turn::error::{Fault, Resolution};
+use crate::domain::turn::error::Fault;
 use crate::domain::turn::report::{Ending, TurnReport};
 use crate::domain::turn::{Desk, Flow, Step, Turn};
+use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::future::Future;
@@ -15,6 +18,16 @@ use std::pin::Pin;
 
 /// What is on its way, and calls what calls it.
 type Coming<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The skill at work as one of several models meets it: a fault of one ends that one alone.
+struct Beside<'a>(&'a dyn AtWork);
+
+#[async_trait]
+impl AtWork for Beside<'_> {
+    async fn refine(&self, action: Action, outside: &Outside) -> Result<Action, String> {
+        self.0.refine(action, outside).await
+    }
+}
 
 /// A piece of what one of them said or thought, until it is known whose answer is followed.
 enum Kept {
@@ -164,7 +177,8 @@ impl Turn {
         let mut turn = Turn::new(self.signal.clone(), TurnReport::of(self.report.conversation.clone()));
         (turn.split, turn.beside) = (true, true);
         // What a skill says in the place of an answer is said once, and for the turn.
-        let desk = Desk { model: asked.as_ref(), on_error: &|_| Resolution::Abort, ..desk.clone() };
+        let skill = Beside(desk.skill);
+        let desk = Desk { model: asked.as_ref(), skill: &skill, ..desk.clone() };
         let mut said = Vec::new();
         let mut keep = |piece: Streamed<'_>| said.push(Kept::of(piece));
         let report = turn.through(Step::Reason(signal.clone()), &desk, &mut keep).await;

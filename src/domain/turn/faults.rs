@@ -5,24 +5,21 @@ use crate::domain::signal::{Body, Sensor, Signal};
 use crate::domain::turn::error::{Fault, Resolution};
 use crate::domain::turn::report::{Deed, Ending};
 use crate::domain::turn::{Desk, Turn};
+use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 
 impl Turn {
     /// Ends the turn as was chosen for a fault, and says what failed and what was done about it.
     /// Returns the loop-error that the fault raises; none when the chain is already deep or about an error.
-    pub(super) fn fail(&mut self, fault: &Fault, at: &Signal, desk: &Desk<'_>, sink: Sink<'_>) -> Option<Signal> {
+    pub(super) async fn fail(&mut self, fault: &Fault, at: &Signal, desk: &Desk<'_>, sink: Sink<'_>) -> Option<Signal> {
         if self.failed {
             // The loop-error itself broke: the first fault has ended the turn already.
             return None;
         }
         self.failed = true;
         let (sensor, depth) = (at.body.sensor(), at.depth);
-        let (ending, done) = match resolve(
-            fault,
-            &format!("{}, depth {}: {}", sensor.name(), depth.get(), fault.logged()),
-            desk,
-            sink,
-        ) {
+        let line = format!("{}, depth {}: {}", sensor.name(), depth.get(), fault.logged());
+        let (ending, done) = match resolve(fault, &line, desk, sink).await {
             Resolution::Skip => (Ending::Answered, Some("The skill that was at work leaves it at that.")),
             Resolution::Fallback(text) => {
                 self.report.text = text;
@@ -54,16 +51,16 @@ impl Turn {
 const DEEPEST: u8 = 2;
 
 /// Logs a fault and asks what ends it. Whoever is asked may break too: then the turn aborts.
-fn resolve(fault: &Fault, line: &str, desk: &Desk<'_>, sink: Sink<'_>) -> Resolution {
-    let asked = std::panic::catch_unwind(AssertUnwindSafe(|| {
+async fn resolve(fault: &Fault, line: &str, desk: &Desk<'_>, sink: Sink<'_>) -> Resolution {
+    let asked = AssertUnwindSafe(async {
         desk.journal.log(LogLevel::Error, line);
-        let resolution = (desk.on_error)(fault);
+        let resolution = desk.skill.resolve(fault).await;
         if let Resolution::Fallback(text) = &resolution {
             sink(Streamed::Text(text));
         }
         resolution
-    }));
-    asked.unwrap_or(Resolution::Abort)
+    });
+    asked.catch_unwind().await.unwrap_or(Resolution::Abort)
 }
 
 fn is_error_sensor(sensor: Sensor) -> bool {

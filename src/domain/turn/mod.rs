@@ -33,15 +33,16 @@ use crate::domain::id::{SessionId, TurnId};
 use crate::domain::label::{Privacy, Trust};
 use crate::domain::outside::{Outside, Piece};
 use crate::domain::port::{
-    Actuator, CountTokens, Journal, Locality, LogLevel, Message, Model, Prompt, Sink, Streamed, Surveyor,
+    Actuator, AtWork, CountTokens, Journal, Locality, LogLevel, Message, Model, Prompt, Sink, Streamed, Surveyor,
 };
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Role, Signal};
 use crate::domain::tool::{Tool, Toolbox};
 use crate::domain::turn::earlier::Past;
-use error::{Fault, Resolution};
+use error::Fault;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 /// What stands before the words of a message that a model sent by a call.
 const MESSAGE: &str = "Message from the agent: ";
@@ -52,8 +53,8 @@ pub const MAX_TRIES: usize = 3;
 /// All that a turn works with. Built by the runtime for one turn, from one snapshot of the world.
 #[derive(Clone)]
 pub struct Desk<'a> {
-    /// The gates.
-    pub gates: &'a Gates,
+    /// Returns the gates that there are now: what tightens counts at once.
+    pub gates: &'a (dyn Fn() -> Arc<Gates> + Send + Sync),
     /// The tools.
     pub toolbox: Toolbox,
     /// The tools that the model is told of.
@@ -72,8 +73,8 @@ pub struct Desk<'a> {
     pub briefing: &'a (dyn Fn(Privacy, prompt::Lean) -> prompt::Briefing + Send + Sync),
     /// The most private that a model which is not local may be given now, in this conversation.
     pub elsewhere: &'a (dyn Fn() -> Privacy + Send + Sync),
-    /// What a skill chose for faults; without one a fault aborts.
-    pub on_error: &'a (dyn Fn(&Fault) -> Resolution + Send + Sync),
+    /// The skill at work: it may rewrite what is proposed, and chooses what ends a fault.
+    pub skill: &'a dyn AtWork,
     /// The wall clock of the user when the turn began.
     pub now: jiff::civil::DateTime,
     /// Counts tokens.
@@ -333,7 +334,7 @@ impl Turn {
                 Ok(Err(fault)) => fault,
                 Err(panic) => Fault::Pipeline(panic_text(panic.as_ref())),
             };
-            match self.fail(&fault, &signal, desk, sink) {
+            match self.fail(&fault, &signal, desk, sink).await {
                 Some(loop_error) => next = Step::Pass(loop_error),
                 None => return self.report,
             }

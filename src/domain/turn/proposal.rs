@@ -23,6 +23,11 @@ pub fn parse(completion: &Completion) -> Result<(String, Vec<Call>), String> {
     }
 }
 
+/// Reads a text that is written as a proposal; `None` when it is none. `Err` says what is wrong with it.
+pub fn written(text: &str) -> Option<Result<(String, Vec<Call>), String>> {
+    written::read(text).map(|read| read.map(|written| (written.words, written.calls)))
+}
+
 /// Gives every call of an answer a name of its own: a result is tied to its call by nothing else.
 fn named(calls: &[Call]) -> Vec<Call> {
     let given: BTreeSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();

@@ -22,6 +22,7 @@ use crate::domain::turn::refused::{DENIED, UNREADABLE, is_bare};
 use crate::domain::turn::report::{Deed, Ending};
 use crate::domain::turn::{Desk, Flow, Turn, prompt, proposal};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// One action of an answer, judged.
 pub(super) enum Judged {
@@ -233,9 +234,16 @@ impl Turn {
                 | Provenance::Web => conversation.labels.join(labels),
             };
             let read = unreadable.iter().find(|(id, _)| *id == call.id).map(|(_, why)| Malformed(why.clone()));
-            match read.map_or(Ok(()), Err).and_then(|()| offered(desk, call, self.beside)).and_then(|()| {
+            let proposed = read.map_or(Ok(()), Err).and_then(|()| offered(desk, call, self.beside)).and_then(|()| {
                 Action::proposed(&desk.toolbox, &call.tool, call.args.clone(), labels, &conversation.outside)
-            }) {
+            });
+            let refined = match proposed {
+                // Nobody puts words into the user's mouth.
+                Ok(action) if labels.provenance == Provenance::User => Ok(action),
+                Ok(action) => desk.skill.refine(action, &conversation.outside).await.map_err(Malformed),
+                Err(malformed) => Err(malformed),
+            };
+            match refined {
                 Err(malformed) => {
                     // It may quote what the model wrote.
                     let words = desk.actuator.masked(&malformed.0);
@@ -277,17 +285,22 @@ impl Turn {
         desk: &Desk<'_>,
         approval: Option<Approval>,
     ) -> Result<Result<Judged, Refusal>, Fault> {
+        let before = (desk.gates)();
         let tool =
             desk.toolbox.get(action.tool()).ok_or_else(|| Fault::Pipeline("BUG: an action without a tool".into()))?;
         let scope = self.scope(desk);
-        let mut facts = desk.surveyor.survey(&action, &scope).await;
+        let (mut facts, mut gates) = (desk.surveyor.survey(&action, &scope).await, (desk.gates)());
+        if !Arc::ptr_eq(&gates, &before) {
+            // Skills changed meanwhile: a new gate in Lisp was not asked yet.
+            (facts, gates) = (desk.surveyor.survey(&action, &scope).await, (desk.gates)());
+        }
         if desk.toolbox.definition(action.tool()) != action.definition() {
             // What it was made for is not what would be judged here.
             facts.impossible.push(REDECLARED.to_string());
         }
         let set_off = self.report.conversation.set_off;
         let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off };
-        Ok(match judge(desk.gates, case, approval) {
+        Ok(match judge(&gates, case, approval) {
             Judgement::Cleared(cleared) => Ok(Judged::Cleared(cleared)),
             Judgement::Parked(trace) if !self.beside => Ok(Judged::Parked(Box::new((action, facts, trace)))),
             Judgement::Parked(trace) | Judgement::Rejected(trace) => {

@@ -10,6 +10,7 @@ use crate::domain::signal::{Depth, Sensor};
 use crate::domain::turn::consensus::{Other, Round};
 use crate::domain::turn::earlier::Past;
 use crate::domain::turn::error::Fault;
+use crate::domain::turn::refused::DENIED;
 use std::collections::BTreeSet;
 
 /// How a turn ended.
@@ -157,6 +158,11 @@ impl Conversation {
 }
 
 impl TurnReport {
+    /// Returns how many acts were refused.
+    pub fn rejections(&self) -> usize {
+        self.deeds.iter().filter(|deed| deed.outcome == DENIED).count()
+    }
+
     /// Returns the report of a turn in which nothing has happened yet.
     pub fn of(conversation: Conversation) -> TurnReport {
         TurnReport {

@@ -164,7 +164,7 @@ impl Engine {
     /// Returns the gates as they are for a turn that begins now, perhaps under a skill: with a gate in place of rules
     /// that cannot be read, and beside the rules that the user confirmed.
     pub fn gates_now(&self, skill: Option<&Skill>) -> Gates {
-        let mut gates = self.gates.clone();
+        let mut gates = self.gates();
         if let Some(gate) = skill.and_then(ToolsGate::new) {
             gates = gates.and(Box::new(gate));
         }

@@ -18,6 +18,7 @@ use crate::edge::engine::full_text::FullText;
 use crate::edge::engine::intents::Intents;
 use crate::edge::engine::planner::Lookout;
 use crate::edge::engine::record::kind;
+use crate::edge::engine::skills::{self as engine_skills, skill_folders};
 use crate::edge::engine::{Engine, Notify, Parts};
 use crate::edge::full_text::folder::{self, Folder};
 use crate::edge::project;
@@ -162,7 +163,6 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     let config_launcher = config.launcher.clone();
     let vault = Arc::new(vault);
     let skills = crate::edge::skills::load(&skill_folders(&config));
-    let gates = skills.gates();
     let survey =
         Survey::new(vault.clone(), Arc::new(lookout.clone()), Some(Arc::new(lookout.clone())), SURVEY_PATIENCE);
     let shell = shell(&config_launcher);
@@ -171,7 +171,6 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     let host = skill_host(&workers, &confinement, &skills);
     let survey = asking(survey.confined_by(confinement), &host);
     let parts = Parts {
-        gates,
         config,
         surveyor: Arc::new(survey),
         setups,
@@ -187,7 +186,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
         shell,
         workers,
         skill_host: host.clone(),
-        skills,
+        skills: engine_skills::Skills::new(skills),
         full_text,
         notify,
     };
@@ -300,22 +299,21 @@ fn workers(shell: &Result<Shell, String>) -> Result<Arc<Workers>, String> {
     Ok(Arc::new(Workers::new(shell.launcher().clone(), WorkerLimits::USUAL)))
 }
 
-/// Runs the Lisp of skills; `None` where nothing can be confined, or no skill has any.
+/// Runs the Lisp of skills; `None` where nothing can be confined.
 fn skill_host(
     workers: &Result<Arc<Workers>, String>,
     confinement: &Option<Arc<dyn Confinement>>,
     skills: &Skills,
 ) -> Option<Arc<LispHost>> {
     let (Ok(workers), Some(confinement)) = (workers, confinement) else { return None };
-    let all = skills.skills.iter().chain(&skills.rules_alone);
-    let host = LispHost::new(workers.clone(), confinement.clone(), all, skill_host::CALL);
-    (!host.gates().is_empty()).then(|| Arc::new(host))
+    let host = LispHost::new(workers.clone(), confinement.clone(), skills.with_lisp(), skill_host::CALL);
+    Some(Arc::new(host))
 }
 
 /// Makes a survey ask the gates of skills. Without a host none has an answer, and denies.
 fn asking(survey: Survey, host: &Option<Arc<LispHost>>) -> Survey {
     match host {
-        Some(host) => survey.asking(host.gates(), host.clone(), skill_host::PATIENCE),
+        Some(host) => survey.asking(host.clone(), skill_host::PATIENCE),
         None => survey,
     }
 }
@@ -330,21 +328,6 @@ fn shell(launcher: &Option<std::path::PathBuf>) -> Result<Shell, String> {
     let limits = Limits { seconds: said.seconds, output: said.characters };
     let secret: SecretTest = Arc::new(|path: &str| crate::domain::gate::place::secret_name(path).is_some());
     found.map(|launcher| Shell::new(launcher, secret, limits)).map_err(|error| error.to_string())
-}
-
-/// The folders of skills: the shipped ones, those beside our settings, then the user's.
-fn skill_folders(config: &Config) -> Vec<std::path::PathBuf> {
-    let beside = || {
-        let program = std::env::current_exe().ok()?;
-        let near = program.ancestors().skip(1).take(4).map(|folder| folder.join("skills"));
-        near.into_iter().find(|folder| folder.join("policy.org").is_file())
-    };
-    let shipped = config.shipped_skills.clone().or_else(beside);
-    shipped
-        .into_iter()
-        .chain([config.settings.join("skills")])
-        .chain(config.skill_directories.iter().cloned())
-        .collect()
 }
 
 /// Why this session goes on without its store.

@@ -193,7 +193,8 @@ impl Engine {
 
     /// Returns the standing texts that hold for a signal: those of skills, and what the user set for the present focus.
     pub(super) fn standing_texts(&self, facts: &SignalFacts<'_>, preset: Option<&Preset>) -> Vec<Standing> {
-        let of_skills = mandates(&self.skills.skills, facts).map(|(skill, mandate)| Standing {
+        let skills = self.skills();
+        let of_skills = mandates(&skills.loaded.skills, facts).map(|(skill, mandate)| Standing {
             text: mandate.text.clone(),
             own: self.is_users_skill(&skill.name),
             always: mandate.when.is_none(),
@@ -209,8 +210,9 @@ impl Engine {
     fn is_users_skill(&self, name: &str) -> bool {
         let own = self.config.settings.join("skills");
         let folders: Vec<_> = self.config.skill_directories.iter().chain([&own]).collect();
+        let skills = self.skills();
         let file =
-            self.skills.reports.iter().find(|report| report.name == name).and_then(|report| report.file.as_ref());
+            skills.loaded.reports.iter().find(|report| report.name == name).and_then(|report| report.file.as_ref());
         file.is_some_and(|file| folders.iter().any(|folder| file.starts_with(folder)))
     }
 

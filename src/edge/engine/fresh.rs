@@ -11,8 +11,10 @@ use crate::domain::port::LogLevel;
 use crate::edge::engine::focus::renamed_id;
 use crate::edge::engine::memory::READ;
 use crate::edge::engine::record;
+use crate::edge::engine::skills::skill_folders;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::ingest::{IngestOptions, IngestReport, Known, Problem, ingest_changed};
+use crate::edge::walk::canonical;
 use crate::edge::watch::{Changed, Watch, watch};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -49,6 +51,34 @@ impl Engine {
         let asked = Arc::downgrade(self);
         let also = move |path: &Path| asked.upgrade().is_some_and(|engine| engine.sets_up(path));
         watch(self.config.directories.clone(), also, ready, complain, tell)
+    }
+
+    /// Reads the skills anew whenever a file of theirs changes, until the watch is dropped; what changed since they were read
+    /// last is taken at once, and Lisp that is new is tried out.
+    ///
+    /// # Errors
+    /// When the system has no room for another thread; then they are read at the next start.
+    pub fn follow_skills(self: &Arc<Self>) -> std::io::Result<Watch> {
+        let (engine, runtime) = (Arc::downgrade(self), tokio::runtime::Handle::current());
+        // The thread waits for nothing: what reads them ends with the runtime.
+        let take = move || {
+            let engine = engine.clone();
+            drop(runtime.spawn(async move {
+                if let Some(engine) = engine.upgrade() {
+                    engine.reload_skills().await;
+                    engine.try_skills().await;
+                }
+            }));
+        };
+        let again = take.clone();
+        let roots = skill_folders(&self.config).iter().map(|folder| canonical(folder)).collect();
+        let complainer = Arc::downgrade(self);
+        let complain = move |complaint: &str| {
+            if let Some(engine) = complainer.upgrade() {
+                engine.say(LogLevel::Info, &format!("skills: {complaint}"));
+            }
+        };
+        watch(roots, |_| false, move |_| take(), complain, move |_| again())
     }
 
     /// Reads what changed at or below some paths of the memex. Blocks until it is done.

@@ -4,6 +4,7 @@
 //! Locks are held for a look or a swap, never across I/O.
 
 pub mod archive;
+mod at_work;
 pub mod audit;
 pub mod authority;
 pub mod boot;
@@ -48,6 +49,7 @@ pub mod rollback;
 mod selector;
 mod share;
 pub mod skilled;
+pub mod skills;
 pub mod slices;
 pub mod stopped;
 pub mod time;
@@ -73,13 +75,13 @@ use crate::edge::config::{Config, OrgSettings, ProviderSettings};
 use crate::edge::editor::Editor;
 use crate::edge::engine::archive::Archive;
 use crate::edge::engine::boot::StoreTrouble;
+use crate::edge::engine::skills::Skills;
 use crate::edge::ingest::Problem;
 use crate::edge::log::{Line, Log};
 use crate::edge::provider::cascade::Cascade;
 use crate::edge::secret::Vault;
 use crate::edge::setup_files::SetupFiles;
 use crate::edge::skill_host::{LispHost, Runs};
-use crate::edge::skills::Loaded;
 use crate::edge::worker::Workers;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -114,8 +116,6 @@ pub struct Reading {
 pub struct Parts {
     /// Settings.
     pub config: Config,
-    /// Gates.
-    pub gates: Gates,
     /// Finds out facts.
     pub surveyor: Arc<dyn Surveyor>,
     /// Setup files of Org files.
@@ -144,8 +144,8 @@ pub struct Parts {
     pub workers: Result<Arc<Workers>, String>,
     /// Runs the Lisp of skills; `None` where nothing can be confined.
     pub skill_host: Option<Arc<LispHost>>,
-    /// Skills, and what became of each.
-    pub skills: Loaded,
+    /// Skills, what became of each, and the gates that there are with them.
+    pub skills: Skills,
     /// Keeps the full-text index.
     pub full_text: full_text::FullText,
     /// Tells subscribers.
@@ -164,7 +164,6 @@ pub struct Engine {
     pub editor: Arc<dyn Editor>,
     /// Setup files of Org files.
     pub(super) setups: Arc<SetupFiles>,
-    pub(super) gates: Gates,
     pub(super) surveyor: Arc<dyn Surveyor>,
     pub(super) archive: Archive,
     pub(super) memory: Mutex<Memory>,
@@ -182,7 +181,16 @@ pub struct Engine {
     pub(super) me: std::sync::Weak<Engine>,
     pub(super) tokens: Arc<dyn CountTokens>,
     pub(super) vault: Arc<Vault>,
-    pub(super) skills: Loaded,
+    /// The skills that hold now; see [`Engine::skills`].
+    pub(super) skills: RwLock<Arc<Skills>>,
+    /// What became of the turns of skills.
+    pub(super) skill_turns: Mutex<skills::SkillTurns>,
+    /// What came of trying the Lisp of skills out.
+    pub(super) tried: Mutex<skills::TriedLisp>,
+    /// Held by whoever tries Lisp out.
+    pub(super) trying: tokio::sync::Mutex<()>,
+    /// Held by whoever reads the skills anew.
+    pub(super) reloading: tokio::sync::Mutex<()>,
     /// What the user confirmed that loosens.
     pub(super) authority: Mutex<authority::Authority>,
     /// Whether the user was told in a chat which rules are not in force.
@@ -304,7 +312,6 @@ impl Engine {
             clock: parts.clock,
             editor: parts.editor,
             setups: parts.setups,
-            gates: parts.gates,
             surveyor: parts.surveyor,
             archive: parts.archive,
             memory: Mutex::new(parts.memory),
@@ -317,7 +324,11 @@ impl Engine {
             me: me.clone(),
             tokens: parts.tokens,
             vault: parts.vault,
-            skills: parts.skills,
+            skills: RwLock::new(Arc::new(parts.skills)),
+            skill_turns: Mutex::default(),
+            tried: Mutex::default(),
+            trying: Default::default(),
+            reloading: Default::default(),
             authority: Mutex::default(),
             gaps_told: Default::default(),
             stamps: Mutex::new(parts.stamps.into_iter().map(|stamp| (stamp.file.clone(), stamp)).collect()),
@@ -390,9 +401,9 @@ impl Engine {
         self.focus.lock().clone()
     }
 
-    /// Returns the gates.
-    pub fn gates(&self) -> &Gates {
-        &self.gates
+    /// Returns the gates that there are now, without what the user's rules add.
+    pub fn gates(&self) -> Gates {
+        self.skills().gates.clone()
     }
 
     /// Returns what finds out about actions.
@@ -515,12 +526,13 @@ impl Engine {
     /// Returns how many skills are loaded, and what is wrong with others; see [`Engine::skill_gaps`] for those with
     /// rules.
     pub fn skill_report(&self) -> (usize, Vec<String>) {
-        (self.skills.skills.len(), self.skills.complaints())
+        let skills = self.skills();
+        (skills.loaded.skills.len(), skills.loaded.complaints())
     }
 
     /// Returns which skills have rules that are not in force, with what follows from it and the way out.
     pub fn skill_gaps(&self) -> Vec<String> {
-        self.skills.gaps(self.skill_host.is_some())
+        self.skills().loaded.gaps(self.skill_host.is_some())
     }
 
     /// Returns the gaps for the first conversation of this session of the program, and nothing after that.

@@ -331,6 +331,7 @@ impl Engine {
         let action = Action::new(&toolbox, old.action.tool(), args, why, old.action.labels()).map_err(|m| m.0)?;
         // Whoever edits it, what led to it stays what it was.
         let action = action.led_by(old.action.led().cloned().unwrap_or_default());
+        let action = action.refined_from(old.action.refinement().cloned());
         let (conversation, setting) = self.conversation(&old).await?;
         let scope = in_place(|| self.scope_of(&old, setting.project.as_deref(), origin.rights.see_private))?;
         // Narrowed to what the model may see that goes on with it, as its own proposals are.

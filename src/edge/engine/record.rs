@@ -2,7 +2,7 @@
 
 mod past;
 
-use crate::domain::action::{Action, KeptTool};
+use crate::domain::action::{Action, KeptTool, Refined};
 use crate::domain::gate::badge::Badge;
 use crate::domain::gate::plan::{About, FlightPlan, PlanStatus, Tried};
 use crate::domain::gate::title::title;
@@ -285,6 +285,25 @@ impl LedRecord {
     }
 }
 
+/// What was proposed before a skill rewrote it.
+#[derive(Serialize, Deserialize)]
+struct RefinedRecord {
+    by: String,
+    args: Map<String, Value>,
+    explanation: String,
+}
+
+impl RefinedRecord {
+    fn of(refined: &Refined) -> RefinedRecord {
+        let Refined { by, args, explanation } = refined.clone();
+        RefinedRecord { by, args, explanation }
+    }
+
+    fn read(self) -> Refined {
+        Refined { by: self.by, args: self.args, explanation: self.explanation }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct PlanRecord {
     id: String,
@@ -301,6 +320,9 @@ struct PlanRecord {
     /// The declaration of a tool of the user's own; absent for a builtin one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     declared: Option<String>,
+    /// Absent where no skill rewrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refined: Option<RefinedRecord>,
     facts: String,
     body: String,
     diff: String,
@@ -351,6 +373,7 @@ pub fn plan(plan: &FlightPlan) -> Value {
         labels: LabelsRecord::of(plan.action.labels()),
         led: plan.action.led().map(LedRecord::of),
         declared: plan.action.definition().map(|name| blake3::Hash::from_bytes(name).to_hex().to_string()),
+        refined: plan.action.refinement().map(RefinedRecord::of),
         facts: plan.facts.to_hex(),
         body: plan.body.clone(),
         diff: plan.diff.clone(),
@@ -385,6 +408,7 @@ pub fn read_plan(value: &Value, toolbox: &Toolbox) -> Option<FlightPlan> {
         }
     };
     let action = action.led_by(record.led.map(LedRecord::read).unwrap_or_default());
+    let action = action.refined_from(record.refined.map(RefinedRecord::read));
     let status = match record.status.as_str() {
         "pending" => PlanStatus::Pending,
         "approved" => PlanStatus::Approved,

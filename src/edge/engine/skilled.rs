@@ -25,6 +25,9 @@ pub struct Under {
     /// Whether several models are asked at once, as the user wanted it: for what, and how many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<(String, usize)>,
+    /// The skill that answered in place of a model, which goes on doing so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handled: Option<String>,
 }
 
 /// A skill as it was at work.
@@ -77,7 +80,8 @@ impl Engine {
     /// Returns the skill that a conversation goes on under: it never leaves more tools than when it was kept,
     /// whatever has become of its file.
     pub(super) fn bound(&self, bound: &Bound) -> Skill {
-        let Some(now) = self.skills.skills.iter().find(|skill| skill.name == bound.name) else {
+        let skills = self.skills();
+        let Some(now) = skills.loaded.skills.iter().find(|skill| skill.name == bound.name) else {
             let text = format!("the skill {} is gone; what was begun under it goes on with its tools only", bound.name);
             self.say(LogLevel::Warning, &text);
             return gone(bound);

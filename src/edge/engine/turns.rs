@@ -7,18 +7,18 @@ use crate::domain::id::{NodeId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::{Led, Outside};
-use crate::domain::port::{LogLevel, Sink};
+use crate::domain::port::{LogLevel, Model, Sink};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Said, Signal, Source};
-use crate::domain::skill::gate::ToolsGate;
+use crate::domain::skill::offered;
 use crate::domain::skill::trigger::SignalFacts;
-use crate::domain::skill::{offered, on_error, triggered};
 use crate::domain::tool::Class;
 use crate::domain::turn::consensus::{Mode, Round, Together};
 use crate::domain::turn::earlier::{Collapsed, Earlier, Older, collapse_behind};
 use crate::domain::turn::{Ahead, Conversation, Desk, Ending, Start, TurnReport, foreseen, run};
 use crate::domain::work::Work;
 use crate::edge::engine::Engine;
+use crate::edge::engine::at_work::{Answering, TurnGates, Working};
 use crate::edge::engine::briefing::{Briefings, Told};
 pub use crate::edge::engine::decisions::Decided;
 use crate::edge::engine::explain::{Foresight, Last};
@@ -225,7 +225,7 @@ impl Engine {
         };
         let (session, source) = (origin.session.clone(), origin.source);
         let actuator = crate::edge::actuator::Actuators::new(self.clone());
-        let (now, began) = (self.clock.wall(), self.bookmark());
+        let (now, at, began) = (self.clock.wall(), self.clock.now(), self.bookmark());
         let (typed, set_off) = match &start {
             Start::Words { signal, .. } => match &signal.body {
                 Body::UserInput { text, .. } => (text.clone(), signal.body.sensor()),
@@ -259,9 +259,22 @@ impl Engine {
         let preset = preset.as_ref();
         let most = self.prompt_budget(mandate.budget, preset);
         let together = together.or_else(|| under.as_ref().and_then(Under::together));
-        let skill = match under {
-            Some(under) => under.skill.map(|bound| self.bound(&bound)),
-            None => triggered(&self.skills.skills, &facts).cloned(),
+        let by = self.occasion(&start, facts, focus.as_ref(), (now, reader.is_none()));
+        // Words alone are answered by a skill, and not where the user wants several models to answer.
+        let alone = matches!(start, Start::Words { .. }) && under.is_none() && together.is_none();
+        let handled = if alone { self.handled(&by).await } else { None };
+        let privacy = by.told.privacy;
+        let (skill, answering) = match (under, handled) {
+            (Some(under), _) => {
+                // What waited for a decision goes on as it began.
+                let answering = under.handled.map(|skill| Answering::new(skill, None, privacy));
+                (under.skill.map(|bound| self.bound(&bound)), answering)
+            }
+            (None, Some((skill, said))) => {
+                let answering = Answering::new(skill.name.clone(), Some(said), privacy);
+                (Some(skill), Some(answering))
+            }
+            (None, None) => (self.triggered_skill(&by).await, None),
         };
         let skill = skill.as_ref();
         let toolbox = self.toolbox();
@@ -271,12 +284,8 @@ impl Engine {
         offered.retain(|tool| preset.is_none_or(|preset| preset.may_use(tool)));
         offered.retain(|tool| !looks || tool.effect.class() == Class::Read);
         // A skill that lists its tools narrows the gates of its own turns, and so does a preset.
-        let (engine, bound) = (self.clone(), skill.cloned());
-        let gates = aside(move || engine.gates_now(bound.as_ref())).await;
-        let gates = match preset.and_then(ToolsGate::of_preset) {
-            Some(gate) => gates.and(Box::new(gate)),
-            None => gates,
-        };
+        let gates = TurnGates::new(self, skill, preset);
+        let working = Working { engine: self, skill };
         // One that names nobody who can be asked any more has nobody asked.
         let chosen = preset.map(|preset| in_place(|| self.preset_cascade(preset))).transpose();
         let chosen = chosen.unwrap_or_else(|why| Some(Some(self.nobody(&why)))).flatten();
@@ -285,8 +294,11 @@ impl Engine {
         let ours = self.greatest_factor(&candidates).ours(most);
         let told = Told {
             typed: typed.clone(),
-            skill: skill.and_then(|skill| skill.prompt.clone()),
-            standing: self.standing_texts(&facts, preset),
+            skill: match (skill, &answering) {
+                (Some(skill), None) => self.skill_prompt(skill, &by).await,
+                (Some(_) | None, _) => None,
+            },
+            standing: self.standing_texts(&by.facts, preset),
             project: scope.project.clone(),
             most,
             ours,
@@ -323,6 +335,7 @@ impl Engine {
         };
         // Who makes vectors elsewhere is sent no question that no model elsewhere may be asked.
         match reader {
+            _ if answering.is_some() => {}
             None if !model.typed.trim().is_empty() && self.embeds_elsewhere() && model.asks_elsewhere().await => {
                 self.embed_asked(&model.typed, &model.session).await;
             }
@@ -331,16 +344,16 @@ impl Engine {
         }
         let mut report = {
             let desk = Desk {
-                gates: &gates,
+                gates: &|| gates.now(),
                 toolbox: toolbox.clone(),
                 offered: &offered,
                 scope,
-                model: &model,
+                model: answering.as_ref().map_or(&model as &dyn Model, |answering| answering),
                 surveyor: self.surveyor.as_ref(),
                 actuator: &actuator,
                 journal: self.as_ref(),
                 briefing: &|may_see, lean| briefings.get(may_see, lean),
-                on_error: &|_| on_error(skill),
+                skill: &working,
                 now,
                 tokens: self.tokens.as_ref(),
                 max_tokens: &|| model.room(),
@@ -358,6 +371,10 @@ impl Engine {
             }
         };
         report.spent = std::mem::take(&mut *behalf.spent.lock());
+        if let Some(skill) = skill.filter(|_| reader.is_none()) {
+            let seconds = self.clock.now().duration_since(at).as_secs_f64();
+            self.count_turn(&skill.name, seconds, &report);
+        }
         report.routes = std::mem::take(&mut *model.routes.lock());
         report.rounds.extend(std::mem::take(&mut *model.rounds.lock()));
         report.others.extend(std::mem::take(&mut *model.others.lock()));
@@ -375,7 +392,8 @@ impl Engine {
             notice.push_str(if notice.is_empty() { "" } else { "\n" });
             notice.push_str(&done);
         }
-        (report, Under { below, ..Under::of(skill, preset) }.asking(together))
+        let handled = answering.map(|answering| answering.skill);
+        (report, Under { below, handled, ..Under::of(skill, preset) }.asking(together))
     }
 
     /// Stores what came of a turn, and the conversation when plans wait.

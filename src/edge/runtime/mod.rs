@@ -216,6 +216,8 @@ struct Loop {
     looks: JoinSet<()>,
     /// Watches the memex as long as the loop runs.
     watch: Option<Watch>,
+    /// Tells of changed skills.
+    skill_watch: Option<Watch>,
     /// What owns the store.
     host: Host,
     /// The memex was followed for guests of a command, or that was tried.
@@ -297,6 +299,7 @@ impl Loop {
             health: Health::new(health::PAUSE),
             looks: JoinSet::new(),
             watch: None,
+            skill_watch: None,
             host,
             followed: false,
             answers: JoinSet::new(),
@@ -546,6 +549,10 @@ impl Loop {
 
     /// Reads the memex, and from then on what changes in it.
     fn follow_memex(&mut self) {
+        match self.engine.follow_skills() {
+            Ok(watch) => self.skill_watch = Some(watch),
+            Err(why) => self.engine.say(LogLevel::Warning, &format!("the skills are not watched ({why})")),
+        }
         match self.engine.follow_memex() {
             Ok(watch) => self.watch = Some(watch),
             Err(why) => {

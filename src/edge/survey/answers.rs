@@ -12,9 +12,7 @@ use tokio::task::JoinSet;
 /// The gates that skills wrote in Lisp, and who asks them.
 #[derive(Clone)]
 pub(super) struct OwnGates {
-    /// Their names.
-    pub gates: Vec<String>,
-    /// Who asks them.
+    /// Who knows them, and asks them.
     pub host: Arc<dyn SkillHost>,
     /// For how long each is waited for; they are asked at once.
     pub patience: Duration,
@@ -24,7 +22,7 @@ pub(super) struct OwnGates {
 pub(super) async fn gathered(own: &OwnGates, action: Action, facts: Facts) -> Facts {
     let case = Arc::new((action, facts));
     let mut asking = JoinSet::new();
-    for gate in own.gates.clone() {
+    for gate in own.host.gates() {
         let (host, case, patience) = (own.host.clone(), case.clone(), own.patience);
         asking.spawn(async move {
             let answer = tokio::time::timeout(patience, host.answer(&gate, &case.0, &case.1)).await;

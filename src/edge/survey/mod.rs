@@ -179,8 +179,8 @@ impl Survey {
     }
 
     /// Makes it ask the gates that skills wrote in Lisp, each for at most so long. Without, none has an answer.
-    pub fn asking(self, gates: Vec<String>, host: Arc<dyn SkillHost>, patience: Duration) -> Survey {
-        Survey { own_gates: Some(answers::OwnGates { gates, host, patience }), ..self }
+    pub fn asking(self, host: Arc<dyn SkillHost>, patience: Duration) -> Survey {
+        Survey { own_gates: Some(answers::OwnGates { host, patience }), ..self }
     }
 
     /// Looks now, on this thread. It reads the disk and may take a while on a slow one.

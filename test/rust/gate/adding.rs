@@ -118,7 +118,7 @@ fn gate(added: &Added, n: usize) -> (Box<dyn Gate>, Option<(String, Answer)>) {
         Added::Rules(at, rules) => (Box::new(Rules::new(&name, *at, rules.clone()).unwrap()), None),
         Added::Unread => (Box::new(Unread::new(&name, "it cannot be read")), None),
         Added::Asked(at, answer) => {
-            let gate = Asked::new(&name, *at);
+            let gate = Asked::new(&name, "1", *at);
             let answer = answer.clone().map(|answer| (gate.name().to_string(), answer));
             (Box::new(gate), answer)
         }

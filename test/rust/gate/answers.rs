@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-const GATE: &str = "skill push: gate";
+const GATE: &str = "skill push: gate 1";
 
 fn with_gate(world: &World) -> Gates {
-    world.gates.clone().and(Box::new(Asked::new("push", 70)))
+    world.gates.clone().and(Box::new(Asked::new("push", "1", 70)))
 }
 
 fn answered(facts: &Facts, answer: Option<Answer>) -> Facts {
@@ -46,12 +46,12 @@ fn a_gate_without_an_answer_denies_and_no_approval_helps() {
         let strictest = trace.strictest().unwrap();
         assert_eq!(strictest.verdict.name(), expected, "{answer:?}");
         let said = strictest.verdict.reason().map_or("", |reason| reason.text.as_str());
-        assert!(said.contains(why) && (expected == "pass" || strictest.gate == GATE), "{strictest:?}");
+        assert!(said.contains(why) && (expected == "pass" || strictest.gate == "skill push: gate"), "{strictest:?}");
         let approved = judge(&gates, world.case(&action, &facts), Some(approval(&world, &gates, &action, &facts)));
         assert_eq!(matches!(approved, Judgement::Cleared(_)), expected != "deny", "{answer:?}");
     }
     // An answer of another gate is none of this one.
-    let other = Facts { answers: BTreeMap::from([("skill pull: gate".to_string(), Answer::Pass)]), ..facts };
+    let other = Facts { answers: BTreeMap::from([("skill pull: gate 1".to_string(), Answer::Pass)]), ..facts };
     assert!(matches!(judge(&gates, world.case(&action, &other), None), Judgement::Rejected(_)));
 }
 
@@ -78,6 +78,10 @@ struct Host;
 
 #[async_trait]
 impl SkillHost for Host {
+    fn gates(&self) -> Vec<String> {
+        ["hangs", "breaks", "refuses", "speaks"].map(str::to_string).to_vec()
+    }
+
     async fn answer(&self, gate: &str, _: &Action, _: &Facts) -> Result<Answer, String> {
         match gate {
             "hangs" => std::future::pending().await,
@@ -91,10 +95,9 @@ impl SkillHost for Host {
 #[tokio::test]
 async fn a_gate_that_hangs_or_breaks_leaves_no_answer_and_keeps_no_other_from_answering() {
     let world = World::new();
-    let gates = ["hangs", "breaks", "refuses", "speaks"].map(str::to_string).to_vec();
     let survey = Survey::new(Arc::new(NoVault), Arc::new(Nowhere), None, Duration::from_secs(3_600));
     // What is ready is never late, however short the time; what hangs would hang for ever.
-    let survey = survey.asking(gates, Arc::new(Host), Duration::from_millis(1));
+    let survey = survey.asking(Arc::new(Host), Duration::from_millis(1));
     let action = world.action("read-file", json!({"path": "README.md"})).unwrap();
     let facts = survey.survey(&action, &world.scope).await;
     let expected = BTreeMap::from([("speaks".to_string(), Answer::Ask("so it says".to_string()))]);

@@ -117,7 +117,7 @@ async fn judged(engine: &Engine, scope: &Scope, tool: &str, args: &Value) -> (Va
     let facts = engine.surveyor().survey(&action, scope).await;
     let tool = toolbox.get(action.tool()).unwrap();
     let case = Case { action: &action, tool, scope, facts: &facts, set_off: Sensor::UserInput };
-    let trace = ask_all(engine.gates(), &case);
+    let trace = ask_all(&engine.gates(), &case);
     let opinions = trace.opinions.iter().map(|opinion| {
         let reason = opinion.verdict.reason().map(|reason| reason.text.clone());
         json!({"gate": opinion.gate, "priority": opinion.priority, "verdict": opinion.verdict.name(), "reason": reason})

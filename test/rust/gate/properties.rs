@@ -42,7 +42,7 @@ fn stack(says: &[(u16, u8)]) -> Gates {
             .enumerate()
             .map(|(n, (priority, says))| match says {
                 // One that hangs left no answer before judging.
-                4 => Box::new(Asked::new(&format!("g{n}"), *priority)) as Box<dyn Gate>,
+                4 => Box::new(Asked::new(&format!("g{n}"), "1", *priority)) as Box<dyn Gate>,
                 says => Box::new(Says(format!("g{n}"), *priority, *says)),
             })
             .collect(),

@@ -9,8 +9,8 @@ use passepartout::domain::gate::{Case, Facts, Gate, Gates, Reason, Trace, Verdic
 use passepartout::domain::id::{PlanId, SessionId, TurnId};
 use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{
-    Actuator, Answered, Call, Completion, Content, CountTokens, Ended, Journal, Locality, LogLevel, Message, Model,
-    ModelFailure, Prompt, ProviderError, ProviderErrorKind, Sink, Streamed, Surveyor, Thinking, Usage,
+    Actuator, Answered, AtWork, Call, Completion, Content, CountTokens, Ended, Journal, Locality, LogLevel, Message,
+    Model, ModelFailure, Prompt, ProviderError, ProviderErrorKind, Sink, Streamed, Surveyor, Thinking, Usage,
 };
 use passepartout::domain::scope::Scope;
 use passepartout::domain::signal::{Body, Depth, Origin, Rights, Sensor, Signal, Source};
@@ -20,7 +20,7 @@ use passepartout::domain::turn::prompt::{Briefing, Lean};
 use passepartout::domain::turn::{Conversation, Decision, Desk, Parking, Start, TurnReport, run};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// What the model does when it is asked.
 pub enum Say {
@@ -70,7 +70,7 @@ pub struct World {
     pub log: Mutex<Vec<String>>,
     pub prompts: Mutex<Vec<Prompt>>,
     pub plans: Mutex<Vec<FlightPlan>>,
-    pub gates: Gates,
+    pub gates: Arc<Gates>,
     /// The most tokens, here words, of a prompt.
     pub max_tokens: usize,
 }
@@ -146,7 +146,7 @@ impl World {
             log: Mutex::default(),
             prompts: Mutex::default(),
             plans: Mutex::default(),
-            gates: gates(),
+            gates: Arc::new(gates()),
             max_tokens: usize::MAX,
         }
     }
@@ -215,7 +215,7 @@ impl World {
         let scope = scope();
         let mut streamed = String::new();
         let desk = Desk {
-            gates: &self.gates,
+            gates: &|| self.gates.clone(),
             toolbox,
             offered: &offered,
             scope: &scope,
@@ -225,7 +225,7 @@ impl World {
             journal: self,
             briefing: &|may_see, lean| self.brief(may_see, lean),
             elsewhere: &|| Privacy::ELSEWHERE,
-            on_error: &|fault| self.resolve(fault),
+            skill: self,
             now: jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0),
             tokens: &Words,
             max_tokens: &|| self.max_tokens,
@@ -253,8 +253,11 @@ impl World {
             ..Briefing::default()
         }
     }
+}
 
-    fn resolve(&self, fault: &Fault) -> Resolution {
+#[async_trait]
+impl AtWork for World {
+    async fn resolve(&self, fault: &Fault) -> Resolution {
         assert!(self.broken != Broken::OnError, "whoever is asked breaks");
         self.event(format!("fault {}", fault.symbol()));
         self.resolution.clone()

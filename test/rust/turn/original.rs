@@ -30,6 +30,7 @@ use passepartout::domain::skill::parse::parse;
 use passepartout::domain::turn::{Ending, Start, is_reasoned};
 use passepartout::edge::config::{Config, Surroundings, expand_variables};
 use serde_json::json;
+use std::sync::Arc;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn perceive_ingests_a_buffer_update() {
@@ -54,7 +55,7 @@ async fn unsafe_proposals_are_blocked() {
         call("c1", "eval-lisp", json!({"code": "(shell-command \"rm -rf /\")"})),
     ] {
         let mut world = World::new([Say::Calls(vec![call]), Say::Words("I see.")]);
-        world.gates = standard(Vec::new());
+        world.gates = Arc::new(standard(Vec::new()));
         let (report, _) = world.ask("clean up").await;
         assert!(!world.events().iter().any(|event| event.starts_with("perform")), "{:?}", world.events());
         assert_ne!(report.deeds[0].outcome, "shell was carried out.");

@@ -141,6 +141,22 @@ fn no_heading_allows_in_advance_what_runs_by_itself() {
 }
 
 #[test]
+fn what_a_skill_rewrote_is_answered_by_no_rule_and_allowed_by_no_heading() {
+    let (one, mut facts) = written("/p/notes/a.txt", "x");
+    let gates = standard(Vec::new()).with_rules(vec![rule_for(&one, &facts)]);
+    let args = one.args().clone();
+    let rewritten = one
+        .clone()
+        .refined(&Toolbox::builtin(), ("tidy", &Default::default()), args, None)
+        .expect("a test's own action is well-formed");
+    assert_eq!(verdict(&gates, &one, &facts, &scope()), "rule");
+    assert_eq!(verdict(&gates, &rewritten, &facts, &scope()), "ask");
+    facts.mandate.allow.insert("write-file".to_string(), "L0".to_string());
+    assert_eq!(verdict(&gates, &rewritten, &facts, &scope()), "ask");
+    assert_ne!(one.hash(), rewritten.hash(), "an approval of the one holds for no other");
+}
+
+#[test]
 fn facts_that_a_rule_never_answers() {
     let (one, facts) = written("/p/notes/a.txt", "x");
     let gates = standard(Vec::new()).with_rules(vec![rule_for(&one, &facts)]);
