@@ -497,6 +497,16 @@ A key that was meant for something else then approves nothing."
   "End the recording, and say what is on the cassette." t)
 (autoload 'passepartout-costs "passepartout-costs"
   "Show what calls of models cost, and how much of each cap is used." t)
+(autoload 'passepartout-define-provider "passepartout-provider"
+  "Let NAME, a string, be a model provider, and return NAME.")
+(autoload 'passepartout-define-preset "passepartout-provider"
+  "Let NAME, a string, be a preset, and return NAME.")
+(autoload 'passepartout-set-cascade "passepartout-provider"
+  "Let the providers NAMES be asked in this order." t)
+(autoload 'passepartout-define-tool "passepartout-tools"
+  "Give the agent a tool of your own, called NAME.")
+(autoload 'passepartout-undefine-tool "passepartout-tools"
+  "Take the tool NAME of your own away from the agent." t)
 (autoload 'passepartout-preset "passepartout-provider"
   "Give the conversation of this chat a preset." t)
 (autoload 'passepartout-models "passepartout-models"

@@ -248,5 +248,26 @@ The lighthouse of Cordouan was built in 1611.
       (passepartout-core-tests--until refused)
       (should (stringp refused)))))
 
+(ert-deftest passepartout-core-what-users-call-is-known-without-a-require ()
+  "Each function with an autoload cookie is also autoloaded by the main file."
+  (let* ((folder (file-name-directory (locate-library "passepartout.el" t)))
+         (main (with-temp-buffer
+                 (insert-file-contents
+                  (expand-file-name "passepartout.el" folder))
+                 (buffer-string)))
+         (count 0))
+    (dolist (file (directory-files folder t "\\`passepartout-.*\\.el\\'"))
+      (with-temp-buffer
+        (insert-file-contents file)
+        (while (re-search-forward
+                "^;;;###autoload\n(\\(?:cl-\\)?def[a-z-]* \\([^ \n]+\\)" nil t)
+          (setq count (1+ count))
+          (let ((name (match-string 1)))
+            (ert-info ((format "%s of %s" name (file-name-nondirectory file)))
+              (should (string-match-p
+                       (format "(autoload '%s " (regexp-quote name))
+                       main)))))))
+    (should (> count 30))))
+
 (provide 'passepartout-core-tests)
 ;;; passepartout-core-tests.el ends here
