@@ -165,6 +165,18 @@ fn a_private_key_is_masked_to_its_end_and_without_one() {
 }
 
 #[test]
+fn a_value_behind_what_is_no_tag_of_a_heading_is_found() {
+    let word = drawn(BASE62, 24, 5);
+    for text in [
+        format!("** Login\n:secret: {word}"),
+        format!("** Login :secret: {word}"),
+        format!("** Login :private: {{x}} password: {word}"),
+    ] {
+        assert!(!secret::scan(&text).is_empty(), "{text}");
+    }
+}
+
+#[test]
 fn values_under_telling_names_are_found_in_every_notation() {
     let value = drawn(BASE62, 24, 11);
     let password = "t7#Kq9!vLm2x";
@@ -266,6 +278,9 @@ fn what_only_looks_like_a_secret_passes() {
         "password: correct horse".to_string(),
         "The password must have 12 characters.".to_string(),
         "tokens: 1234, keys: 5678".to_string(),
+        // How a heading with tags is named to a model: what stands behind them is its id.
+        "** Health :private: {/home/me/org/life.org::*Health}".to_string(),
+        format!("* TODO Bank :work:secret: {{{id}}}"),
         "key=value".to_string(),
         "git push origin token-refresh-2024".to_string(),
         "\"version\": \"1.22.333-beta.44\"".to_string(),

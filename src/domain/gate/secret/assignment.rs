@@ -8,6 +8,8 @@ use super::values::{
 };
 use super::{Certainty, Finding, near};
 
+/// How far back the beginning of a heading's line is looked for, in bytes.
+const HEADING: usize = 1_024;
 /// The most bytes that are looked at before a sign.
 const BEFORE: usize = 256;
 /// The longest value that is measured, in bytes.
@@ -150,6 +152,9 @@ impl<'a> Scan<'a> {
         }
         let left = self.before(at, BEFORE);
         let Some(mut name) = name_before(left) else { return };
+        if self.ends_tags(at) {
+            return;
+        }
         // `"Password:", …`: the sign is the end of a text.
         let closing = matches!(self.byte(at + 1), b'"' | b'\'')
             && left.len() > name.len()
@@ -199,6 +204,17 @@ impl<'a> Scan<'a> {
         } else if !value.quoted && !fallback {
             self.otherwise(&name, says, value.start);
         }
+    }
+
+    /// `** Health :private: {its id}`: how we name a heading with tags; what stands behind them is no value of theirs.
+    fn ends_tags(&self, at: usize) -> bool {
+        let is_id = self.text.get(at..).is_some_and(|rest| rest.starts_with(": {"));
+        let before = if is_id { self.before(at, HEADING) } else { "" };
+        let line = before.rsplit('\n').next().unwrap_or("");
+        let title = line.trim_start_matches('*');
+        title.len() < line.len()
+            && title.starts_with(' ')
+            && line.rsplit(' ').next().is_some_and(|tags| tags.starts_with(':'))
     }
 
     /// `password = read() or "value"`: what holds when nothing is read.
