@@ -86,10 +86,12 @@
         (redacted (plist-get page :redacted))
         (who (passepartout-view-who page)))
     (insert (propertize
-             (if sent
-                 (format "Sent to %s at %s\n"
-                         who (passepartout-view-time sent))
-               (format "Would be sent to %s\n" who))
+             (cond ((not sent) (format "Would be sent to %s\n" who))
+                   ((plist-get page :unreached)
+                    (format "For %s at %s, which was not reached: nothing left\n"
+                            who (passepartout-view-time sent)))
+                   (t (format "Sent to %s at %s\n"
+                              who (passepartout-view-time sent))))
              'face 'passepartout-title)
             (passepartout-inspect--nodes page) "\n"
             (passepartout-inspect--proof page) "\n"
@@ -110,9 +112,12 @@
       (insert (propertize "g asks again, q leaves.\n\n"
                           'face 'passepartout-quiet))
       (when (> count 1)
-        (insert (format "%d requests were sent for one answer:\n" count))
+        (insert (format "%d requests were made for one answer:\n" count))
         (dolist (request requests)
-          (insert "  " (passepartout-view-who (cdr request)) "\n"))
+          (insert "  " (passepartout-view-who (cdr request))
+                  (if (plist-get (cdr request) :unreached)
+                      ", not reached" "")
+                  "\n"))
         (insert "\n"))
       (dolist (request requests)
         (passepartout-inspect--insert (car request) (cdr request)))

@@ -530,7 +530,9 @@ fn models(engine: &Engine, asked: bool) -> Check {
     let how = match (alone, asked) {
         (true, _) => "built in; no model is set up, and none is needed for answers from your notes",
         (false, true) => "asked below",
-        (false, false) => "set up; whether they answer is not tried unless you ask for it",
+        (false, false) => {
+            "set up; whether they answer is tried when you ask for it (passepartout doctor --providers, or the button below)"
+        }
     };
     let detail = format!("{}: {how}", names.join(", "));
     if left.is_empty() {

@@ -301,6 +301,19 @@ async fn every_heading_has_a_reason_and_a_private_one_only_for_who_may_see_it() 
     assert_eq!(why("tools"), "tools: left out, too far from the question and point");
     assert_eq!(why("wood"), "wood: left out, private");
     assert_eq!(why("nowhere"), "nowhere: left out, not in memory");
+    // A heading is named by its title as well, and as links name it.
+    let named = |name: &str| engine.explained_lines(&explained, Some(&NodeId::new(name))).join("\n");
+    for name in [
+        "Tools",
+        "tools",
+        "[[id:tools][Tools]]",
+        "shed.org::*Tools",
+        &format!("[[file:{}::*Tools]]", home.file("shed.org")),
+    ] {
+        assert_eq!(named(name), "tools: left out, too far from the question and point", "{name}");
+    }
+    assert!(named("nowhere").starts_with("No heading is called “nowhere”"), "{}", named("nowhere"));
+    assert!(named("boat.org::*Tools").starts_with("No heading"), "{}", named("boat.org::*Tools"));
     let rows = engine.explained_lines(&explained, None);
     assert!(rows.contains(&"wood: left out, private".to_string()), "what would be near is named: {rows:?}");
     // A budget for nothing: what is for the outline is over it.

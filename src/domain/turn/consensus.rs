@@ -339,7 +339,7 @@ impl Round {
         let none = self.ballots.iter().filter(|ballot| ballot.kind == "none");
         words.extend(none.map(|ballot| {
             let what = if self.mode == Mode::Fork { "No answer" } else { "No vote" };
-            format!("{what} of {}: {}.", ballot.provider, ballot.lines.concat().trim_end_matches('.'))
+            format!("{what} of {}: {}.", ballot.provider, ballot.lines.concat().trim_end_matches(['.', '?', '!']))
         }));
         (!words.is_empty()).then(|| words.join("\n"))
     }

@@ -6,7 +6,9 @@ use crate::domain::context::pins::{IN, OUT, PROPERTY};
 use crate::domain::context::reason::Reason;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy};
+use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::port::Locality;
+use crate::domain::query::source::is_called;
 use crate::domain::signal::{Origin, Source};
 use crate::domain::turn::Ahead;
 use crate::domain::turn::consensus::Together;
@@ -172,6 +174,35 @@ impl Explained {
     }
 }
 
+/// What is said where nothing of what was considered is missing.
+const NONE_LEFT: &str = "Nothing that was considered was left out. All other headings are too far from the question and point: \
+                       “context why” says it of one.";
+
+/// So much of a name that nobody has is quoted, in characters.
+const NAMED: usize = 80;
+
+/// So many headings of one title are named.
+const CALLED: usize = 8;
+
+/// Returns the nodes that are called so: by a title, by a file and a title (`notes.org::*Boiler`), or by a link to them.
+fn meant(view: &View, typed: &str, seen: &dyn Fn(&NodeRef) -> bool) -> Vec<NodeId> {
+    let typed = typed.trim().trim_start_matches('[').split(']').next().unwrap_or(typed).trim();
+    let typed = typed.strip_prefix("file:").or_else(|| typed.strip_prefix("id:")).unwrap_or(typed);
+    let (file, title) = typed.split_once("::*").map_or((None, typed), |(file, title)| (Some(file), title));
+    let lower = title.trim().to_lowercase();
+    let in_file = |node: &NodeRef, file: &str| {
+        let path = node.file();
+        &**path == file || path.strip_suffix(file).is_some_and(|above| above.ends_with('/'))
+    };
+    let called = |node: &NodeRef| match (file, node.index) {
+        (None, 0) => in_file(node, typed),
+        (Some(_), 0) => false,
+        (file, _) => is_called(node.title(), &lower) && file.is_none_or(|file| in_file(node, file)),
+    };
+    let found = view.nodes().filter(|node| node.id().as_str() == typed || called(node));
+    found.filter(|node| seen(node)).take(CALLED).map(|node| node.id().clone()).collect()
+}
+
 impl From<Foreseen> for Asked {
     fn from(foreseen: Foreseen) -> Asked {
         let Foreseen { name, model, locality, factor, .. } = foreseen;
@@ -305,14 +336,38 @@ impl Engine {
     /// Returns why a node is in what was explained or is not; without one, everything that was left out, a line each.
     pub fn explained_lines(&self, explained: &Explained, id: Option<&NodeId>) -> Vec<String> {
         match id {
-            Some(id) => self.why_told(explained, id).lines().map(str::to_string).collect(),
+            Some(id) => self.why_meant(explained, id),
             None => match (explained.dropped_lines(), &explained.asked) {
                 (lines, Err(why)) if lines.is_empty() && explained.nodes.is_empty() => {
                     vec![format!("No model would be asked: {why}.")]
                 }
-                (lines, _) if lines.is_empty() => vec!["Nothing was left out.".to_string()],
+                (lines, _) if lines.is_empty() => vec![NONE_LEFT.to_string()],
                 (lines, _) => lines,
             },
+        }
+    }
+
+    /// Returns why a node is in what was explained or is not, when it is named by its id, its title, or a link to it; of
+    /// several that are called so, which there are.
+    fn why_meant(&self, explained: &Explained, id: &NodeId) -> Vec<String> {
+        let view = self.view_in_sight();
+        let seen = |node: &NodeRef| explained.sees_private || node.privacy() <= explained.may_see;
+        let found = match view.get(id) {
+            Some(_) => vec![id.clone()],
+            None => meant(&view, id.as_str(), &seen),
+        };
+        match found.as_slice() {
+            [] => {
+                let what: String = id.as_str().chars().take(NAMED).collect();
+                vec![format!(
+                    "No heading is called “{what}”; passepartout query finds headings, and context names their ids."
+                )]
+            }
+            [one] => self.why_told(explained, one).lines().map(str::to_string).collect(),
+            several => {
+                let ids = several.iter().map(|id| format!("- {id}"));
+                std::iter::once("Several are called so; ask for one by its id:".to_string()).chain(ids).collect()
+            }
         }
     }
 

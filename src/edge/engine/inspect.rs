@@ -2,11 +2,10 @@
 
 use crate::domain::id::SessionId;
 use crate::domain::label::Privacy;
-use crate::domain::money::Cost;
-use crate::domain::port::{Locality, Profile, Prompt, Usage};
+use crate::domain::port::{Locality, Profile, Prompt};
 use crate::domain::signal::{Origin, Source};
 use crate::edge::engine::Engine;
-use crate::edge::engine::ledger::Came;
+use crate::edge::engine::ledger::{Came, Ended};
 use crate::edge::engine::turns::Ask;
 use crate::edge::provider::config::ProviderConfig;
 use crate::edge::provider::known::Place;
@@ -57,8 +56,8 @@ pub struct Inspected {
     pub url: String,
     /// When it was sent; `None` for the next one.
     pub sent: Option<jiff::Timestamp>,
-    /// Its tokens, if they were said, and what it cost; `None` while it is not over.
-    pub came: Option<(Option<Usage>, Cost)>,
+    /// What came of it; `None` while it is not over.
+    pub came: Option<Ended>,
     /// Its headers and, after an empty line, its body.
     pub text: String,
     /// How many secrets were taken out.

@@ -78,7 +78,18 @@ impl Default for Ledger {
 }
 
 /// The tokens of a call, if they were said, and what it cost, once it is over.
-pub(super) type Came = Arc<Mutex<Option<(Option<Usage>, Cost)>>>;
+pub(super) type Came = Arc<Mutex<Option<Ended>>>;
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ended {
+    /// Its tokens, if they were said.
+    pub usage: Option<Usage>,
+    /// What it cost.
+    pub cost: Cost,
+    /// Whether any of it may have left: a server that cannot be reached was sent nothing.
+    pub left: bool,
+}
 
 /// A call that is under way. Where nobody waits for it any more, it is written down as stopped.
 pub(super) struct Open<'a> {
@@ -92,6 +103,8 @@ pub(super) struct Open<'a> {
     held: Option<Held>,
     /// Where it is told what came of the request, for who looks at that.
     came: Came,
+    /// Whether any of it may have left.
+    left: bool,
     closed: bool,
 }
 
@@ -141,6 +154,7 @@ impl Open<'_> {
                 call.attempts = error.attempts.max(1);
                 if error.charge == Charge::Nothing {
                     call.cost = Cost::Known(Micros::default());
+                    self.left = error.status.is_some() || error.kind != ProviderErrorKind::Unreachable;
                 }
             }
         }
@@ -170,7 +184,7 @@ impl Open<'_> {
         self.closed = true;
         self.engine.settle(self.held.take(), call);
         self.behalf.spent.lock().take(call);
-        *self.came.lock() = Some((call.usage, call.cost));
+        *self.came.lock() = Some(Ended { usage: call.usage, cost: call.cost, left: self.left });
     }
 }
 
@@ -221,7 +235,7 @@ impl Engine {
         let estimate = wanted.estimate;
         let held = Some(self.hold_for_call(wanted, behalf).await?);
         let (session, behalf, came) = (session.clone(), behalf.clone(), Came::default());
-        Ok(Open { provider, engine, session, behalf, at, estimate, held, came, closed: false })
+        Ok(Open { provider, engine, session, behalf, at, estimate, held, came, left: true, closed: false })
     }
 
     /// Returns what a call would need of the caps.

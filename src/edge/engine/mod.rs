@@ -229,6 +229,8 @@ pub struct Engine {
     /// Whether the user lets what asks go to models elsewhere, or took that back, by conversation; others were not looked
     /// up, or nothing was said in them.
     pub(super) shared: Mutex<HashMap<SessionId, bool>>,
+    /// Who did not answer in a conversation, as the user was told, each with why.
+    pub(super) passed: Mutex<HashMap<SessionId, BTreeMap<String, String>>>,
     /// Conversations in which it was said that something was left out.
     pub(super) told: Mutex<std::collections::HashSet<SessionId>>,
     /// What was collapsed of conversations in their last turns, the newest first.
@@ -327,6 +329,7 @@ impl Engine {
             skills: RwLock::new(Arc::new(parts.skills)),
             skill_turns: Mutex::default(),
             tried: Mutex::default(),
+            passed: Mutex::default(),
             trying: Default::default(),
             reloading: Default::default(),
             authority: Mutex::default(),

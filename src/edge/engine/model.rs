@@ -308,6 +308,7 @@ impl TurnModel<'_> {
                 self.engine.tell(&self.session, exact(&told));
             }
         }
+        self.engine.tell_passed(&self.session, &reply);
         if let Some(said) = cascade.providers().find(answered).and_then(Profile::stands_in) {
             self.engine.tell(&self.session, exact(&said));
         }

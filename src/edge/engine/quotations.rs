@@ -5,13 +5,15 @@
 
 use crate::domain::gate::facts::QuotedNote;
 use crate::domain::id::SessionId;
+use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::quotation::{Prints, Quotations, node_with};
-use crate::domain::port::{Message, Prompt};
+use crate::domain::port::{Locality, Message, Prompt, ProviderError};
 use crate::edge::engine::Engine;
 use crate::edge::engine::kept_back::BY_PROPERTY;
+use crate::edge::provider::cascade::Reply;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -262,6 +264,21 @@ impl Engine {
             known.push_str(&format!("{gap}{said}"));
         }
         new
+    }
+
+    /// Has the user told who was to answer before who did, and why they did not: where no model answered at all each time,
+    /// and else once in a conversation, until it is another reason.
+    pub(super) fn tell_passed(&self, session: &SessionId, reply: &Reply) {
+        let mut passed = self.passed.lock();
+        let known = passed.entry(session.clone()).or_default();
+        known.remove(&reply.completion.provider);
+        for ProviderError { provider, text, .. } in &reply.before {
+            let again = known.insert(provider.clone(), text.clone()).as_ref() == Some(text);
+            if !again || reply.locality == Locality::Builtin {
+                let why = text.trim_end_matches(['.', '?', '!']);
+                self.tell(session, exact(&format!("{provider} did not answer: {why}.")));
+            }
+        }
     }
 
     /// Returns what the user is to be told of quotations in a conversation; once.

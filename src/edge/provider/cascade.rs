@@ -57,6 +57,8 @@ pub struct Reply {
     pub completion: Completion,
     /// Where the provider runs.
     pub locality: Locality,
+    /// Who stood before it and did not answer, each with why.
+    pub before: Vec<ProviderError>,
 }
 
 /// What a cascade remembers of its providers from one request to the next.
@@ -400,7 +402,7 @@ impl Cascade {
             match admitted.send(&mut both).await {
                 Ok(completion) => {
                     self.memory.iter().for_each(|memory| memory.answered(&name));
-                    return Ok(Reply { completion, locality });
+                    return Ok(Reply { completion, locality, before: failed });
                 }
                 Err(error) => {
                     self.memory.iter().for_each(|memory| memory.failed(&error));

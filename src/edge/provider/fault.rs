@@ -4,6 +4,7 @@ use crate::domain::label::Privacy;
 use crate::domain::port::{Charge, ProviderError, ProviderErrorKind};
 use crate::edge::provider::config::{Address, ProviderConfig};
 use crate::edge::provider::http::SmallFault;
+use crate::edge::provider::known::key_variable;
 use crate::edge::provider::retry::{Again, retry_after};
 use crate::edge::secret::{MASK, Vault};
 use serde_json::Value;
@@ -95,10 +96,17 @@ impl Teller<'_> {
         let words = cause.as_deref().map_or_else(String::new, |words| format!(" (it says: {words})"));
         let model = &self.config.model;
         let number = status.map_or_else(String::new, |status| format!("HTTP {status}"));
+        let variable = key_variable(&self.config.name);
         let key = if self.config.key.is_some() {
-            format!("{host} refuses the key [{number}]: check the key for host {host} in auth-source{words}")
+            format!(
+                "{host} refuses the key [{number}]: check the key for host {host} in auth-source, or {variable} outside \
+                 Emacs{words}"
+            )
         } else {
-            format!("{host} wants a key [{number}]: add one for host {host} to auth-source{words}")
+            format!(
+                "{host} wants a key [{number}]: add one for host {host} to auth-source, or set {variable} outside \
+                 Emacs{words}"
+            )
         };
         let (kind, text) = match status.or_else(|| code_of(body)) {
             Some(400) if bad_key(body) => (Refused, key),

@@ -171,10 +171,8 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
     if key.is_none() && !keyless {
         let host =
             reqwest::Url::parse(&url).ok().and_then(|url| url.host_str().map(str::to_string)).unwrap_or_default();
-        let variable = name.to_ascii_uppercase().replace('-', "_");
-        return left(format!(
-            "there is no key for it; add one for host {host} to auth-source, or set {variable}_API_KEY"
-        ));
+        let variable = key_variable(name);
+        return left(format!("there is no key for it; add one for host {host} to auth-source, or set {variable}"));
     }
     Place::Asked(ProviderConfig {
         name: name.to_string(),
@@ -189,4 +187,9 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
         local: declared.is_some_and(|declared| declared.local),
         effort,
     })
+}
+
+/// Returns the variable of the environment in which the key of a provider may stand.
+pub(super) fn key_variable(name: &str) -> String {
+    format!("{}_API_KEY", name.to_ascii_uppercase().replace('-', "_"))
 }

@@ -74,7 +74,7 @@ fn page_of_shown(
         Proof::Here => "here",
         Proof::Unknown => "unknown",
     };
-    let usage = inspected.came.and_then(|(usage, _)| usage);
+    let usage = inspected.came.and_then(|came| came.usage);
     let (text, next) = slice(&inspected.text, from);
     Ok(page_of(text, next)
         .int("shown", *shown as i64)
@@ -85,7 +85,8 @@ fn page_of_shown(
         .maybe("sent", inspected.sent.map(|at| at.to_string()))
         .maybe_int("tokens-in", usage.map(|usage| usage.input))
         .maybe_int("tokens-out", usage.map(|usage| usage.output))
-        .maybe("cost", inspected.came.map(|(_, cost)| cost.words()))
+        .maybe("cost", inspected.came.map(|came| came.cost.words()))
+        .flag("unreached", inspected.came.is_some_and(|came| !came.left))
         .int("redacted", inspected.redacted as i64)
         .int("kept-out", inspected.kept_out as i64)
         .int("nodes", inspected.nodes as i64)

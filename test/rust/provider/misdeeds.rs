@@ -161,7 +161,7 @@ fn errors_read_well() {
         let error = ask(&patient(dialect, &server), &prompt("hi")).0.expect_err("an error").to_string();
         error.replace(&server.url()["http://".len()..], "HOST")
     };
-    insta::assert_snapshot!(told(status(401), Dialect::OpenAi), @"fake: HOST refuses the key [HTTP 401]: check the key for host HOST in auth-source (it says: no luck with [MASKED] nor <b>here</b>)");
+    insta::assert_snapshot!(told(status(401), Dialect::OpenAi), @"fake: HOST refuses the key [HTTP 401]: check the key for host HOST in auth-source, or FAKE_API_KEY outside Emacs (it says: no luck with [MASKED] nor <b>here</b>)");
     insta::assert_snapshot!(told(status(404), Dialect::OpenAi), @"fake: HOST does not have the model “model-x-high”, or the URL is wrong [HTTP 404]: set another model (the doctor lists them) (it says: no luck with [MASKED] nor <b>here</b>)");
     insta::assert_snapshot!(told(status(429), Dialect::OpenAi), @"fake: HOST has had too many requests or no money is left [HTTP 429]: try again, or look at the account (it says: no luck with [MASKED] nor <b>here</b>)");
     insta::assert_snapshot!(told(hello(Dialect::OpenAi).cut_after("Hello, "), Dialect::OpenAi), @"fake: HOST hung up in the middle of its answer after 7 characters, which are kept: ask again");

@@ -113,7 +113,10 @@ async fn what_most_models_want_is_followed_and_the_trace_shows_who_disagrees() {
     assert_eq!((&kept[0].report.rounds, &kept[0].report.spent), (&report.rounds, &report.spent));
     // Each of the requests that went out for the last answer is shown, with what came of it.
     let shown = engine.inspect_last(&origin()).await.expect("they can be shown");
-    let mut shown: Vec<_> = shown.iter().map(|one| (one.provider.as_str(), one.came, one.text.as_str())).collect();
+    let mut shown: Vec<_> = shown
+        .iter()
+        .map(|one| (one.provider.as_str(), one.came.map(|came| (came.usage, came.cost)), one.text.as_str()))
+        .collect();
     shown.sort_unstable_by_key(|(provider, ..)| *provider);
     assert_eq!(shown.iter().map(|(provider, ..)| *provider).collect::<Vec<_>>(), ["one", "three", "two"]);
     for (provider, came, text) in shown {
