@@ -366,13 +366,17 @@ No file is looked at: of hundreds of headings each would be, otherwise."
   "Return an overlay at PLACE that shows how a heading is RENDERED."
   (let ((overlay (make-overlay place place)))
     (overlay-put overlay 'passepartout-context rendered)
-    (overlay-put overlay 'before-string
-                 (propertize
-                  "." 'display
-                  (list 'left-fringe
-                        (if (eq rendered :full) 'filled-rectangle
-                          'hollow-rectangle)
-                        'passepartout-quiet)))
+    (overlay-put
+     overlay 'before-string
+     (if (display-graphic-p)
+         (propertize "." 'display
+                     (list 'left-fringe
+                           (if (eq rendered :full) 'filled-rectangle
+                             'hollow-rectangle)
+                           'passepartout-quiet))
+       ;; A terminal has no fringe.
+       (propertize (if (eq rendered :full) "▮" "▯")
+                   'face 'passepartout-quiet)))
     overlay))
 
 (defun passepartout-context--follow (payload _meta)
@@ -396,6 +400,7 @@ No file is looked at: of hundreds of headings each would be, otherwise."
 (define-minor-mode passepartout-context-marks-mode
   "Mark in the fringe which headings a model would be told of now.
 A filled mark stands for a heading in full, a hollow one for its title.
+In a terminal, which has no fringe, it stands before the heading.
 Marks follow point and ask nobody: who is asked first is decided without
 `passepartout-select-model-function', and the question is not sent to
 a server for its vector."

@@ -76,7 +76,7 @@
                     (passepartout-costs--count (plist-get row :tokens-out)))
             (passepartout-view-line (plist-get row :cost) 60)
             (if (> failed 0)
-                (propertize (format "  (%d failed)" failed)
+                (propertize (format "  (%d not answered)" failed)
                             'face 'passepartout-quiet)
               "")
             "\n")))

@@ -36,7 +36,7 @@
     (with-current-buffer passepartout-costs--buffer-name
       (let ((text (buffer-string)))
         (dolist (line '("^What calls of models cost, by provider$"
-                        "^  far m\\* \\[\\[x\\]\\] +2 +1234k +1200k +7  \\$0.02  (1 failed)$"
+                        "^  far m\\* \\[\\[x\\]\\] +2 +1234k +1200k +7  \\$0.02  (1 not answered)$"
                         "^  \\* near - m +1 +0 +0 +0  price unknown (1 call)$"
                         "^  2 more are not listed; the sum has them.$"
                         "^  in all +3 +1234k +1200k +7  \\$0.02, and 1 call of unknown"

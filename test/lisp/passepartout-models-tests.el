@@ -22,7 +22,7 @@
       :price "$3.00 in, $15.00 out"
       :why "you are shown the first request before it is sent")
      (:name "near" :state "demoted" :place "local" :model "m" :context 8192
-      :price "nothing" :why "behind the others until 09:00:15: it said nothing")
+      :price "nothing" :why "others go first until 09:00:15, where there are any: it said nothing")
      (:name "recall" :state "ready" :place "builtin")
      (:name "gone" :state "left-out" :why "there is no key for it")
      (:name "spare" :state "unused" :place "remote" :model "s"
@@ -88,7 +88,7 @@ name" :price "unknown"))))
         "   1 far              elsewhere, not confirmed big/1:free (reads unknown; price $3.00 in, $15.00 out)
        you are shown the first request before it is sent
    2 near             local, demoted           m (reads 8192; price nothing)
-       behind the others until 09:00:15: it said nothing
+       others go first until 09:00:15, where there are any: it said nothing
    3 recall           built in, ready
      gone             left out
        there is no key for it

@@ -523,7 +523,7 @@ async fn the_command_line_says_of_costs_what_the_engine_says() {
         assert_eq!(said["all"]["cost"], overview.all.words());
         assert_eq!(said["notes"], json!(overview.notes));
         let text = run(&home, &["costs", "--by", by.name()]).out;
-        assert!(text.contains("$0.000138, and 1 call of unknown price  (1 failed)\n"), "{text}");
+        assert!(text.contains("$0.000138, and 1 call of unknown price  (1 not answered)\n"), "{text}");
         assert!(text.contains("Cap: none is set;") && text.contains("prices.org"), "{text}");
     }
     let wrong = run(&home, &["costs", "--by", "moon"]);

@@ -292,7 +292,7 @@ async fn a_denied_proposal_goes_back_with_the_whole_trace_three_times_at_most() 
     assert_eq!(
         world.log()[3..],
         [
-            "error: user-input, depth 0: denier refused the last of three proposals",
+            "warning: user-input, depth 0: denier refused the last of three proposals",
             "warning: loop-error, depth 1: denier refused the last of three proposals",
         ],
         "the log has no words of a model"
@@ -656,7 +656,8 @@ async fn a_fault_ends_as_was_chosen() {
         assert!(report.roll_back, "whatever is chosen, memory goes back: {resolution:?}");
         assert_eq!(streamed, text);
         assert_eq!(world.events(), ["model", "fault passepartout-model-error"]);
-        let log = [format!("error: user-input, depth 0: {failed}"), format!("warning: loop-error, depth 1: {failed}")];
+        let log =
+            [format!("warning: user-input, depth 0: {failed}"), format!("warning: loop-error, depth 1: {failed}")];
         assert_eq!(world.log(), log, "{resolution:?}");
     }
 }
@@ -679,7 +680,7 @@ async fn a_fault_behind_a_tools_error_rolls_nothing_back_and_raises_nothing() {
         let (report, _) = world.ask("do it").await;
         let about_error = sensor == "tool-error";
         assert_eq!((report.ending, report.roll_back), (Ending::Failed, !about_error), "{outcome:?}");
-        assert_eq!(world.log()[0], format!("error: {sensor}, depth 1: no model answered.\n- fake: it is down"));
+        assert_eq!(world.log()[0], format!("warning: {sensor}, depth 1: no model answered.\n- fake: it is down"));
         assert_eq!(world.log().iter().any(|line| line.contains("loop-error")), !about_error, "{:?}", world.log());
     }
 }

@@ -53,7 +53,8 @@ const DEEPEST: u8 = 2;
 /// Logs a fault and asks what ends it. Whoever is asked may break too: then the turn aborts.
 async fn resolve(fault: &Fault, line: &str, desk: &Desk<'_>, sink: Sink<'_>) -> Resolution {
     let asked = AssertUnwindSafe(async {
-        desk.journal.log(LogLevel::Error, line);
+        // The user is told in the answer itself.
+        desk.journal.log(LogLevel::Warning, line);
         let resolution = desk.skill.resolve(fault).await;
         if let Resolution::Fallback(text) = &resolution {
             sink(Streamed::Text(text));

@@ -65,7 +65,7 @@ fn wished(by: &str, from: Option<&str>) -> Result<(Grouping, Option<Date>), Stri
 fn print(overview: &Overview, out: &mut dyn Write) -> std::io::Result<()> {
     let Overview { rows, more, all, caps, notes, .. } = overview;
     let mut line = |label: &str, Sum { calls, failed, usage, .. }: &Sum, words: String| {
-        let failed = if *failed > 0 { format!("  ({failed} failed)") } else { String::new() };
+        let failed = if *failed > 0 { format!("  ({failed} not answered)") } else { String::new() };
         writeln!(
             out,
             "{:<40} {calls:>6} calls {:>10} in ({:>9} cached) {:>9} out  {words}{failed}",

@@ -263,7 +263,7 @@ impl Engine {
             let (state, why) = match (standing, locality) {
                 (Some(standing), _) => {
                     let until = local(standing.until).strftime("%H:%M:%S").to_string();
-                    ("demoted", format!("behind the others until {until}: {}", standing.why))
+                    ("demoted", format!("others go first until {until}, where there are any: {}", standing.why))
                 }
                 (None, Locality::Remote) if !confirmed.contains(&contact) => {
                     ("unconfirmed", "you are shown the first request before it is sent".to_string())

@@ -70,7 +70,7 @@ async fn a_crash_while_thinking_reaches_the_log_as_a_loop_error() {
     assert_eq!(
         world.log(),
         [
-            "error: user-input, depth 0: the turn failed: CRITICAL BRAIN FAILURE",
+            "warning: user-input, depth 0: the turn failed: CRITICAL BRAIN FAILURE",
             "warning: loop-error, depth 1: the turn failed: CRITICAL BRAIN FAILURE"
         ]
     );
