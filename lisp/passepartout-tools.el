@@ -47,7 +47,8 @@
     "git-log" "git-commit" "fetch-url" "editor-look" "editor-show"
     "insert-at-end" "org-refactor" "read-file" "write-file" "shell"
     "message" "eval-lisp" "restore" "contact-provider" "contact-embedder"
-    "confirm-rule")
+    "confirm-rule" "lisp-check" "lisp-definitions" "lisp-edit"
+    "lisp-balance" "literate-check" "literate-tangle")
   "Names that a tool of your own cannot have.")
 
 (defconst passepartout-tools--effects

@@ -16,6 +16,8 @@ pub mod hash;
 pub mod id;
 pub mod inert;
 pub mod label;
+pub mod lisp;
+pub mod literate;
 pub mod memory;
 pub mod money;
 pub mod org;

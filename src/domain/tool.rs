@@ -318,7 +318,7 @@ mod tests {
         for tool in Toolbox::builtin().all() {
             let expected = match tool.name {
                 "memory-search" | "memory-read" | "org-outline" => Stands::WithMemory,
-                "read-file" => Stands::WithFiles,
+                "read-file" | "lisp-definitions" => Stands::WithFiles,
                 // Of a folder or a repository the facts name neither files nor bytes.
                 "grep" | "list-files" | "git-status" | "git-diff" | "git-log" => Stands::Never,
                 _ => Stands::Never,

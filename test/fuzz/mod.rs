@@ -124,6 +124,8 @@ fuzz_tests!(
     proposal,
     shell,
     lisp,
+    lisp_edit,
+    blocks,
     secret,
     inert,
     live,

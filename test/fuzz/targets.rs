@@ -11,6 +11,9 @@ use passepartout::domain::gate::{Case, Facts, Verdict, lisp, secret};
 use passepartout::domain::id::{NodeId, SessionId};
 use passepartout::domain::inert::{Inert, exact, inert};
 use passepartout::domain::label::Labels;
+use passepartout::domain::lisp as lisp_text;
+use passepartout::domain::lisp::edit::Wish;
+use passepartout::domain::literate::blocks::blocks;
 use passepartout::domain::memory::document::{Document, PrivacyOptions};
 use passepartout::domain::memory::view::View;
 use passepartout::domain::org::decode::decode;
@@ -58,6 +61,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "proposal", words: SEXP, run: proposal_of },
     Target { name: "shell", words: SHELL, run: shell },
     Target { name: "lisp", words: LISP, run: lisp_code },
+    Target { name: "lisp_edit", words: LISP, run: lisp_edit },
+    Target { name: "blocks", words: ORG, run: org_blocks },
     Target { name: "secret", words: SECRET, run: secrets },
     Target { name: "inert", words: ORG, run: made_inert },
     Target { name: "live", words: ORG, run: live_pieces },
@@ -331,6 +336,45 @@ fn lisp_code(bytes: &[u8]) {
     if !found.is_empty() {
         assert!(!matches!(verdict, Verdict::Pass(_)), "{text:?} passes, though {found:?}");
     }
+}
+
+/// What is balanced or changed can be read by its brackets, whatever it was, and what it says of itself lies in the text.
+fn lisp_edit(bytes: &[u8]) {
+    let text = text(bytes);
+    let checked = lisp_text::check::check(&text).expect("it is short");
+    assert!(!checked.words().is_empty());
+    let scanned = lisp_text::scan::scan(&text).expect("it is short");
+    assert_eq!(lisp_text::check::unbalanced(&scanned).is_empty(), checked.unbalanced.is_empty());
+    if let Ok(balanced) = lisp_text::balance::balance(&text) {
+        let again = lisp_text::check::check(&balanced.text).expect("it is short");
+        assert!(again.is_sound() && !balanced.steps.is_empty(), "{text:?} became {:?}", balanced.text);
+    }
+    let Ok(forms) = lisp_text::forms::forms(&scanned) else { return };
+    for form in forms.iter().filter(|form| form.name.is_some()).take(3) {
+        assert!(text.get(form.place.clone()).is_some());
+        for what in lisp_text::edit::DO {
+            let name = form.name.unwrap_or("");
+            let line = Some(lisp_text::Place::of(&text, form.place.start).line);
+            let given = if *what == "rename" { "new-name" } else { "(list FORM)" };
+            let wish = Wish { what, name, kind: form.kind, line, text: given, everywhere: true };
+            if let Ok(edited) = lisp_text::edit::edit(&text, &wish) {
+                assert!(lisp_text::check::check(&edited.text).expect("it is short").is_sound(), "{text:?} {wish:?}");
+            }
+        }
+    }
+}
+
+/// Blocks lie in the text, and code that is none of theirs is not taken for it.
+fn org_blocks(bytes: &[u8]) {
+    let text = text(bytes);
+    let found = blocks(&text);
+    let lines = text.matches('\n').count() + 1;
+    for block in &found.blocks {
+        let body = text.get(block.body.clone()).expect("it lies in it");
+        assert!(body.is_empty() || body.ends_with('\n'), "{body:?}");
+        assert!(block.code(&text).len() <= body.len() && block.line <= lines);
+    }
+    assert!(found.problems.iter().all(|(line, what)| (1..=lines).contains(line) && !what.is_empty()));
 }
 
 /// A masked text holds no secret any more.

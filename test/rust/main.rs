@@ -47,6 +47,7 @@ mod peers;
 mod plans;
 mod presets;
 mod privacy;
+mod programming;
 mod prompts;
 mod proof;
 mod provider;

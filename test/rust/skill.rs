@@ -365,6 +365,8 @@ fn every_shipped_skill_loads_and_every_rule_has_an_example() {
             "organize-subtree",
             "permissions",
             "policy",
+            "programming",
+            "standards",
             "validator",
             "vault",
             "weekly-review"
@@ -373,7 +375,12 @@ fn every_shipped_skill_loads_and_every_rule_has_an_example() {
     let facts = |text| SignalFacts { sensor: "user-input", text, ..SignalFacts::default() };
     assert_eq!(triggered(&loaded.skills, &facts("do my weekly review"))[0].name, "weekly-review");
     assert_eq!(triggered(&loaded.skills, &facts("organise this subtree please"))[0].name, "organize-subtree");
+    assert_eq!(triggered(&loaded.skills, &facts("please rename that defun"))[0].name, "programming");
     assert!(triggered(&loaded.skills, &facts("what is due?")).is_empty());
+    // What a shipped skill names is there.
+    let (tools, builtin) = (loaded.skills.iter().filter_map(|skill| skill.tools.as_ref()), Toolbox::builtin());
+    let unknown: Vec<&String> = tools.flatten().filter(|name| builtin.get(name).is_none()).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
 }
 
 #[test]

@@ -20,18 +20,18 @@ const HOUSE: &str = "#+TODO: TODO WAIT | DONE\n* Kitchen\n:PROPERTIES:\n:ID: kit
                      :PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n* Garden\n** Beds\n";
 
 /// An engine with a model that asks for one tool after the other.
-struct World {
-    home: Home,
+pub(crate) struct World {
+    pub(crate) home: Home,
     server: FakeServer,
-    engine: Arc<Engine>,
+    pub(crate) engine: Arc<Engine>,
 }
 
 impl World {
-    async fn new(files: &[(&str, &str)], local: bool, allowed: &[&str]) -> World {
+    pub(crate) async fn new(files: &[(&str, &str)], local: bool, allowed: &[&str]) -> World {
         World::with(Home::new(files), local, allowed).await
     }
 
-    async fn with(home: Home, local: bool, allowed: &[&str]) -> World {
+    pub(crate) async fn with(home: Home, local: bool, allowed: &[&str]) -> World {
         let server = FakeServer::start([]);
         let engine = home
             .engine_with(|config| {
@@ -51,7 +51,7 @@ impl World {
     }
 
     /// Lets the model call a tool; returns what it was told of it, or that a plan waits.
-    async fn call(&self, tool: &str, args: Value) -> String {
+    pub(crate) async fn call(&self, tool: &str, args: Value) -> String {
         self.calls(&[(tool, args)]).await.remove(0)
     }
 
@@ -74,11 +74,11 @@ impl World {
         results[results.len() - calls.len()..].to_vec()
     }
 
-    fn plan(&self) -> FlightPlan {
+    pub(crate) fn plan(&self) -> FlightPlan {
         waiting(&self.engine)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = std::path::PathBuf::from(self.home.project(name));
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("it is made");
         std::fs::write(path, text).expect("it is written");

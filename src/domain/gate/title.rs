@@ -119,6 +119,26 @@ fn words(action: &Action, facts: &Facts) -> String {
             format!("Show {what} in Emacs ({})", plain(given("verb").unwrap_or("?")))
         }
         "replace-in-file" => format!("Change {} in one place or more", path(given("path").unwrap_or("?"))),
+        "lisp-check" => match (given("path"), given("id")) {
+            (Some(file), _) => format!("Check the Lisp of {}", path(file)),
+            (None, Some(_)) => format!("Check the Lisp of {}", heading("id")),
+            (None, None) => format!("Check Lisp ({})", lines(action.text("text").unwrap_or(""))),
+        },
+        "lisp-definitions" => format!("List the definitions of {}", path(given("path").unwrap_or("?"))),
+        "lisp-edit" => {
+            let (what, file) = (text("name"), path(given("path").unwrap_or("?")));
+            match given("do").unwrap_or("?") {
+                "replace" => format!("Replace {what} in {file}"),
+                "insert-before" => format!("Insert Lisp before {what} in {file}"),
+                "insert-after" => format!("Insert Lisp after {what} in {file}"),
+                "delete" => format!("Delete {what} from {file}"),
+                "rename" => format!("Rename {what} to {} in {file}", text("text")),
+                _ => format!("Put a form around {what} in {file}"),
+            }
+        }
+        "lisp-balance" => format!("Balance the brackets of {}", path(given("path").unwrap_or("?"))),
+        "literate-check" => format!("Check the blocks of {}", path(given("path").unwrap_or("?"))),
+        "literate-tangle" => format!("Write the code of {} into its files", path(given("path").unwrap_or("?"))),
         "list-files" => format!("List the files of {}", given("path").map_or("the project".to_string(), path)),
         "grep" => {
             let below = given("path").map_or("the project".to_string(), path);

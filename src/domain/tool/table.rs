@@ -4,6 +4,7 @@ use super::{CONFIRM, CONTACT_EMBEDDER, Effect, Kind, Limits, Param, RESTORE, Sta
 use crate::domain::action::Target;
 use crate::domain::editor::{LOOK, SHOW};
 use crate::domain::gate::reach;
+use crate::domain::lisp::edit::DO;
 
 /// The most entries of a list that no tool bounds more narrowly.
 const MANY: usize = 10_000;
@@ -487,6 +488,98 @@ pub(super) const TOOLS: &[Tool] = &[
         stands: Stands::Never,
         target: Target::Emacs,
         paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
+        name: "lisp-check",
+        summary: "Look Emacs Lisp over without running it: is it balanced, can it be read, does it call what is forbidden? Of \
+                  a text, a file, or the source blocks of a heading.",
+        params: &[
+            may("text", Kind::Text, "the Lisp"),
+            may("path", Kind::Text, "a file of Emacs Lisp, or an Org file for its source blocks"),
+            may("id", Kind::Text, "the heading whose source blocks are meant"),
+        ],
+        effect: Effect::ReadFile,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &["path"],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
+        name: "lisp-definitions",
+        summary: "List the definitions of a file of Emacs Lisp with their lines.",
+        params: &[need("path", "the file")],
+        effect: Effect::ReadFile,
+        stands: Stands::WithFiles,
+        target: Target::Tool,
+        paths: &["path"],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
+        name: "lisp-edit",
+        summary: "Change one definition of a file of Emacs Lisp, named by its name; all else stays byte for byte, and what \
+                  comes of it is balanced and can be read.",
+        params: &[
+            need("path", "the file"),
+            one_of("do", DO, "what to do with it; rename gives another name, wrap puts a form around it"),
+            need("name", "the name that is defined"),
+            may("text", Kind::Text, "the new Lisp; for rename the new name; for wrap a form with FORM where it goes"),
+            may("kind", Kind::Text, "its first word, such as defun, when the name is defined more than once"),
+            may(
+                "line",
+                Kind::Number { least: 1, most: 100_000_000 },
+                "the line on which it begins, when that does not do",
+            ),
+            may("everywhere", Kind::Flag, "rename the name wherever it stands in the code of the file"),
+        ],
+        effect: Effect::WriteFile,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &["path"],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
+        name: "lisp-balance",
+        summary: "Balance the brackets of a file of Emacs Lisp by its indentation; refused where that is not certain.",
+        params: &[need("path", "the file")],
+        effect: Effect::WriteFile,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &["path"],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
+        name: "literate-check",
+        summary: "Look at the blocks of an Org file: is each begun and ended, and does what tangling would write agree with the \
+                  files that are there?",
+        params: &[need("path", "the Org file")],
+        effect: Effect::ReadFile,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &["path"],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: true,
+    },
+    Tool {
+        name: "literate-tangle",
+        summary: "Write the source blocks of an Org file into the files that their :tangle names; what Org would have to \
+                  evaluate or put together first is left out, and said.",
+        params: &[need("path", "the Org file"), may("target", Kind::Text, "only this file, as :tangle names it")],
+        effect: Effect::WriteFile,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
         offered: true,

@@ -246,12 +246,12 @@ impl Look {
     }
 }
 
-fn is_inside(path: &str, scope: &Scope) -> bool {
+pub(super) fn is_inside(path: &str, scope: &Scope) -> bool {
     matches!(place::zone(path, scope), place::Zone::Project | place::Zone::Memex)
 }
 
 /// Returns the text of a file that is still the one that was looked at; `None` when it is no text.
-fn text_of(path: &Path, metadata: &std::fs::Metadata) -> Option<Arc<str>> {
+pub(super) fn text_of(path: &Path, metadata: &std::fs::Metadata) -> Option<Arc<str>> {
     let file = open::file(path).ok()?;
     let now = file.metadata().ok()?;
     if !now.is_file() || (now.dev(), now.ino()) != (metadata.dev(), metadata.ino()) {

@@ -1,5 +1,6 @@
 //! Carries out what was cleared, once. Each act is surveyed again first: what changed since is stale, not done.
 
+mod code;
 mod commit;
 mod edit;
 mod editor;
@@ -221,6 +222,7 @@ impl Actuators {
             Effect::ReadFile if action.tool() == "list-files" => self.list_files(cleared).await,
             Effect::ReadFile if action.tool() == "grep" => self.grep(cleared).await,
             Effect::ReadFile if action.tool().starts_with("git-") => self.git(cleared).await,
+            Effect::ReadFile if code::looks(action.tool()) => self.look_at_code(cleared).await,
             Effect::ReadFile => self.read_file(cleared).await,
             Effect::WriteFile if action.tool() == RESTORE => self.restore(act, cleared).await,
             Effect::EditOrg | Effect::WriteFile => self.edit(act, cleared).await,

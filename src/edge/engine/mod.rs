@@ -13,6 +13,7 @@ pub mod cascade;
 pub mod cassette;
 pub mod changes;
 mod chores;
+pub(in crate::edge) mod code;
 mod commands;
 mod commit;
 pub mod confined;

@@ -100,7 +100,8 @@ const OPENS_NAMED: usize = 50;
 impl EditPlanner for Lookout {
     fn plan(&self, action: &Action, tool: &Tool, scope: &Scope, paths: &[PathFact]) -> Result<Predicted, String> {
         let engine = self.engine().ok_or_else(|| "the engine is not there yet".to_string())?;
-        let chore = engine.plan_chore(action, scope, paths, self).map(Ok);
+        let code = engine.plan_code(action, scope, paths);
+        let chore = code.or_else(|| engine.plan_chore(action, scope, paths, self)).map(Ok);
         let mut predicted = chore.unwrap_or_else(|| match tool.effect {
             Effect::WriteFile if action.tool() == RESTORE => engine.plan_restore(action),
             Effect::WriteFile => {

@@ -258,7 +258,7 @@ impl Survey {
     }
 
     fn nodes(&self, action: &Action, tool: &Tool, facts: &mut Facts) {
-        if !matches!(tool.effect, Effect::ReadMemory | Effect::EditOrg) {
+        if !matches!(tool.effect, Effect::ReadMemory | Effect::ReadFile | Effect::EditOrg) {
             return;
         }
         for name in ["id", "parent"] {

@@ -7,11 +7,11 @@ mod calls;
 mod patterns;
 mod read;
 mod tables;
-mod token;
+pub(in crate::domain) mod token;
 mod walk;
 
 pub use callers::steers;
-pub use read::{Forms, Node, Unreadable, first_form, read};
+pub use read::{Forms, MAX_DEPTH, MAX_LENGTH, Node, Unreadable, first_form, read};
 pub use tables::prepare;
 
 /// A function that is known, and what it does with what it is handed; places are counted from 0.

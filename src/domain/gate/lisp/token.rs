@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Returns whether a character ends the name of a symbol.
-pub(super) fn ends_symbol(c: char) -> bool {
+pub(in crate::domain) fn ends_symbol(c: char) -> bool {
     c <= ' ' || matches!(c, '"' | '\'' | ';' | '(' | ')' | '[' | ']' | '#' | '`' | ',')
 }
 
@@ -22,7 +22,7 @@ fn first(text: &str, at: usize) -> Option<char> {
 }
 
 /// The name of a symbol or a number.
-pub(super) struct Name<'a> {
+pub(in crate::domain) struct Name<'a> {
     /// What it is called, without the backslashes.
     pub name: Cow<'a, str>,
     /// Whether a backslash makes it a symbol even where it looks like a number.
@@ -32,7 +32,7 @@ pub(super) struct Name<'a> {
 }
 
 /// Reads a name; nothing where it holds what no two readers take alike.
-pub(super) fn name(text: &str, from: usize) -> Option<Name<'_>> {
+pub(in crate::domain) fn name(text: &str, from: usize) -> Option<Name<'_>> {
     let bytes = text.as_bytes();
     let (mut end, mut unescaped) = (from, None::<String>);
     loop {
@@ -98,7 +98,7 @@ fn is_exponent(text: &str) -> bool {
 }
 
 /// Returns where the text ends whose quote stands before `from`.
-pub(super) fn text_end(text: &str, from: usize) -> Option<usize> {
+pub(in crate::domain) fn text_end(text: &str, from: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = from;
     while let Some(byte) = bytes.get(at) {
@@ -112,7 +112,7 @@ pub(super) fn text_end(text: &str, from: usize) -> Option<usize> {
 }
 
 /// Returns where the character ends whose question mark stands before `from`.
-pub(super) fn character_end(text: &str, from: usize) -> Option<usize> {
+pub(in crate::domain) fn character_end(text: &str, from: usize) -> Option<usize> {
     let end = match first(text, from)? {
         ' ' | '\t' => return Some(from + 1),
         '\\' => escape_end(text, from + 1, false)?,

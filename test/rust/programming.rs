@@ -1,0 +1,193 @@
+//! The tools for programs through whole turns: what a model is told, what a plan shows, and what stands in the files.
+
+use crate::support::skip::skipped;
+use crate::tools::World;
+use passepartout::domain::label::Privacy;
+use passepartout::domain::literate::tangle::{agree, tangle};
+use passepartout::domain::org::scan::{ScanOptions, scan};
+use passepartout::edge::worker::system_emacs;
+use serde_json::json;
+use std::process::Command;
+
+const FILE: &str = ";;; a.el --- A\n\n;; Adds.\n(defun one (x)\n  (+ x 1))\n\n(defvar two 2)\n";
+
+fn read(world: &World, name: &str) -> String {
+    std::fs::read_to_string(world.home.project(name)).expect("it is there")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lisp_is_checked_in_three_passes_wherever_it_stands() {
+    let notes = "* Code\n:PROPERTIES:\n:ID: code\n:END:\n#+NAME: bad\n#+begin_src emacs-lisp\n(a\n#+end_src\n\
+                 #+begin_src c\n(\n#+end_src\n* Secret :private:\n:PROPERTIES:\n:ID: secret\n:END:\n\
+                 #+begin_src emacs-lisp\n(hidden-call)\n#+end_src\n";
+    for local in [true, false] {
+        let world = World::new(&[("notes.org", notes)], local, &[]).await;
+        world.write("a.el", FILE);
+        world.write("b.txt", "(a");
+        let told = world.call("lisp-check", json!({"text": "(+ 1 2)"})).await;
+        assert_eq!(told, "1. It is balanced.\n2. It can be read.\n3. It calls nothing but what is known to be pure.");
+        let told = world.call("lisp-check", json!({"text": "(progn (delete-file \"x\")"})).await;
+        assert!(told.contains("line 1, column 1: “(” is not closed"), "{told}");
+        let told = world.call("lisp-check", json!({"path": world.home.project("a.el")})).await;
+        assert!(told.starts_with("1. It is balanced.\n2. It can be read.\n3. "), "{told}");
+        let told = world.call("lisp-check", json!({"path": world.home.project("b.txt")})).await;
+        assert!(told.contains("no file of Emacs Lisp"), "{told}");
+        let told = world.call("lisp-check", json!({"id": "code"})).await;
+        assert!(
+            told.contains("Block “bad” in line 6") && told.contains("line 1, column 1: “(” is not closed"),
+            "{told}"
+        );
+        assert!(!told.contains("hidden-call"), "what stands below another heading is not asked for: {told}");
+        let told = world.call("lisp-check", json!({"id": "secret"})).await;
+        assert_eq!(told.contains("hidden-call"), local, "{told}");
+        let told = world.call("lisp-check", json!({"path": world.home.file("notes.org")})).await;
+        assert_eq!(told.contains("hidden-call"), local, "{told}");
+        let told = world.call("lisp-check", json!({"path": world.home.project(".env.el")})).await;
+        assert!(!told.contains("1. It is"), "{told}");
+        let told = world.call("lisp-check", json!({})).await;
+        assert!(told.contains("say which Lisp is meant"), "{told}");
+        let told = world.call("lisp-definitions", json!({"path": world.home.project("a.el")})).await;
+        assert_eq!(told, "4-5: defun one\n7: defvar two");
+        assert!(world.engine.plans(false).is_empty(), "what only looks asks nobody");
+        let session = &crate::support::engine::origin().session;
+        assert_eq!(
+            world.engine.known_privacy(session) == Privacy::Private,
+            local,
+            "what was seen marks the conversation"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_is_changed_by_a_plan_that_shows_the_difference() {
+    let world = World::new(&[], true, &[]).await;
+    world.write("a.el", FILE);
+    let path = world.home.project("a.el");
+    let edit = |what: &str, name: &str, text: &str| json!({"path": path, "do": what, "name": name, "text": text});
+    assert_eq!(world.call("lisp-edit", edit("replace", "one", "(defun one (x)\n  (+ x 2))")).await, "parked");
+    let plan = world.plan();
+    assert_eq!(plan.title, "Replace “one” in …/project/a.el");
+    assert!(plan.diff.contains("-  (+ x 1))\n+  (+ x 2))") && !plan.diff.contains("+(defvar"), "{}", plan.diff);
+    world.home.approve(&world.engine, &plan).await.expect("it counts");
+    assert_eq!(read(&world, "a.el"), FILE.replace("x 1", "x 2"));
+    let told = world.call("lisp-edit", edit("replace", "one", "(defun one (x)")).await;
+    assert!(told.contains("“text” is not balanced: line 1, column 1"), "{told}");
+    let told = world.call("lisp-edit", edit("replace", "one", "(defun one () (delete-file \"x\"))")).await;
+    assert!(told.contains("forbidden to Lisp that runs unasked"), "{told}");
+    let told = world.call("lisp-edit", edit("delete", "none", "")).await;
+    assert!(told.contains("There is no “none”; lisp-definitions lists"), "{told}");
+    assert!(world.engine.plans(false).is_empty(), "what cannot be done is no plan");
+    assert_eq!(world.call("lisp-edit", edit("rename", "two", "zwei")).await, "parked");
+    world.home.deny(&world.engine, &world.plan(), "no").await.expect("it counts");
+    assert_eq!(read(&world, "a.el"), FILE.replace("x 1", "x 2"), "what is denied changes nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn brackets_are_balanced_by_a_plan_that_says_what_it_did() {
+    let world = World::new(&[], true, &["lisp-balance"]).await;
+    world.write("a.el", &FILE.replace("(+ x 1))", "(+ x 1"));
+    world.write("b.el", "(a\nb\n");
+    let path = world.home.project("a.el");
+    // Allowed or not, what it did is said before it is written: here there is nothing that asks, so it is done.
+    let told = world.call("lisp-balance", json!({"path": path})).await;
+    if told == "parked" {
+        let body = world.plan().body;
+        assert!(body.contains("mind: Line 5: “))” was added."), "{body}");
+        world.home.approve(&world.engine, &world.plan()).await.expect("it counts");
+    }
+    assert_eq!(read(&world, "a.el"), FILE);
+    let told = world.call("lisp-balance", json!({"path": path})).await;
+    assert!(told.contains("It is balanced; there is nothing to do"), "{told}");
+    let told = world.call("lisp-balance", json!({"path": world.home.project("b.el")})).await;
+    assert!(told.contains("line 2, column 1: the line is not indented"), "{told}");
+    assert_eq!(read(&world, "b.el"), "(a\nb\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn org_and_code_are_compared_and_written_by_a_plan() {
+    let notes = "#+PROPERTY: header-args :tangle yes\n* Code\n#+begin_src emacs-lisp\n  (defvar a 1)\n#+end_src\n\
+                 #+begin_src sh :tangle b.sh\necho\n#+end_src\n#+begin_src sh :tangle c.sh :var x=1\n$x\n#+end_src\n\
+                 #+begin_src sh :tangle ../none/d.sh\nd\n#+end_src\n#+begin_quote\n* Rest\n";
+    let world = World::new(&[], true, &[]).await;
+    world.write("n.org", notes);
+    world.write("b.sh", "echo\n");
+    let path = world.home.project("n.org");
+    let told = world.call("literate-check", json!({"path": path})).await;
+    for line in [
+        "4 blocks, 4 of them of source.",
+        "- line 15: #+begin_quote is not ended; the heading in line 16 would end it",
+        "n.el (blocks in the lines 3): not there yet",
+        "- b.sh (blocks in the lines 6): agrees",
+        "- c.sh (blocks in the lines 9): not followed: line 9, what :var adds is not followed",
+        "- ../none/d.sh (blocks in the lines 12): the folder of “../none/d.sh” is not there",
+    ] {
+        assert!(told.contains(line), "{line}\n{told}");
+    }
+    let told = world.call("literate-tangle", json!({"path": path})).await;
+    assert!(told.contains("the folder of “../none/d.sh” is not there"), "{told}");
+    world.write("n.org", &notes.replace("../none/d.sh", "no"));
+    world.write("b.sh", "echo 1\n");
+    assert_eq!(world.call("literate-tangle", json!({"path": path})).await, "parked");
+    let plan = world.plan();
+    assert!(plan.diff.contains("+(defvar a 1)") && plan.diff.contains("-echo 1\n+echo\n"), "{}", plan.diff);
+    assert!(plan.body.contains("mind: “c.sh” is left as it is: the block in line 9: what :var adds"), "{}", plan.body);
+    world.home.approve(&world.engine, &plan).await.expect("it counts");
+    assert_eq!((read(&world, "n.el").as_str(), read(&world, "b.sh").as_str()), ("(defvar a 1)\n", "echo\n"));
+    assert!(!std::path::Path::new(&world.home.project("c.sh")).exists());
+    let told = world.call("literate-check", json!({"path": path})).await;
+    assert!(told.contains("n.el (blocks in the lines 3): agrees"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tangling_reaches_nothing_that_writing_would_not() {
+    let world = World::new(&[], true, &["literate-tangle"]).await;
+    let outside = world.home.folder.path().canonicalize().expect("it is there");
+    std::fs::create_dir_all(outside.join("home/.ssh")).expect("a folder");
+    std::fs::write(outside.join("home/.bashrc"), "true\n").expect("a file");
+    for target in ["~/.bashrc", "~/.ssh/config", "../home/.bashrc", ".env"] {
+        world.write("n.org", &format!("#+begin_src sh :tangle {target}\nhacked\n#+end_src\n"));
+        let told = world.call("literate-tangle", json!({"path": world.home.project("n.org")})).await;
+        assert!(!told.starts_with("Done."), "{target}: {told}");
+        if told == "parked" {
+            world.home.deny(&world.engine, &world.plan(), "no").await.expect("it counts");
+        }
+        let told = world.call("literate-check", json!({"path": world.home.project("n.org")})).await;
+        assert!(told.contains("not looked at") || told.contains("is not there"), "{target}: {told}");
+    }
+    assert_eq!(std::fs::read_to_string(outside.join("home/.bashrc")).expect("it is there"), "true\n");
+}
+
+/// What Org itself writes is what we say that it would.
+#[test]
+fn org_tangles_what_we_say_that_it_would() {
+    let Ok(emacs) = system_emacs() else { return skipped("there is no Emacs") };
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "#+PROPERTY: header-args :tangle all.el\n#+PROPERTY: header-args:sh :tangle one.sh\n\
+                #+begin_src emacs-lisp\n    (a\n\n\t  b)\n  #+end_src\n#+begin_src emacs-lisp :tangle no\n(no)\n#+end_src\n\
+                * One\n:PROPERTIES:\n:header-args: :tangle two.txt\n:header-args+: :padline no\n:END:\n\
+                #+begin_src text\n,* star\n ,#+x\n,,* two\n#+end_src\n** Two\n#+begin_src text\n\n\n  x  \n\n#+end_src\n\
+                #+HEADER: :tangle three.txt\n#+begin_src text :tangle no\n  y\n#+end_src\n\
+                #+begin_src sh\necho 1\n#+end_src\n#+begin_src text -n :tangle \"fo ur.txt\"\n   z\n  z\n#+end_src\n\
+                * COMMENT Three\n#+begin_src text\nno\n#+end_src\n* Four :ARCHIVE:\n** Five\n#+begin_src text\nno\n#+end_src\n\
+                * Six\n#+begin_quote\n#+BEGIN_SRC emacs-lisp\n(inside)\n#+END_SRC\n#+end_quote\n\
+                #+begin_src text :tangle (concat \"lisp\" \".txt\")\nx\n#+end_src\n";
+    let file = folder.path().join("n.org");
+    std::fs::write(&file, text).expect("it is written");
+    let code = format!("(progn (require 'org) (require 'ob-tangle) (org-babel-tangle-file {file:?}))");
+    let out = Command::new(emacs).args(["--batch", "-Q", "--eval", &code]).output();
+    let out = out.expect("Emacs runs");
+    let outline = scan(text.into(), &ScanOptions::default()).expect("it is short");
+    let ours = tangle(&outline, file.to_str().expect("a name"));
+    let mut written = 0;
+    for target in &ours {
+        let Ok(expected) = &target.text else { continue };
+        let there = std::fs::read_to_string(folder.path().join(&target.file));
+        let there =
+            there.unwrap_or_else(|why| panic!("{}: {why}\n{}", target.file, String::from_utf8_lossy(&out.stderr)));
+        assert_eq!(agree(&there, expected), None, "{}: Org has {there:?}, we have {expected:?}", target.file);
+        written += 1;
+    }
+    assert_eq!(written, 5, "{ours:?}");
+    let files = std::fs::read_dir(folder.path()).expect("it is there").count();
+    assert_eq!(files, 1 + written + 1, "the note, what we followed, and what we did not");
+}
