@@ -507,6 +507,8 @@ A key that was meant for something else then approves nothing."
   "Give the agent a tool of your own, called NAME.")
 (autoload 'passepartout-undefine-tool "passepartout-tools"
   "Take the tool NAME of your own away from the agent." t)
+(autoload 'passepartout-repl "passepartout-repl"
+  "Evaluate Lisp in a confined Emacs." t)
 (autoload 'passepartout-preset "passepartout-provider"
   "Give the conversation of this chat a preset." t)
 (autoload 'passepartout-models "passepartout-models"
@@ -575,6 +577,7 @@ A key that was meant for something else then approves nothing."
     (define-key map (kbd "i") #'passepartout-inspect)
     (define-key map (kbd "$") #'passepartout-costs)
     (define-key map (kbd "e") #'passepartout-models)
+    (define-key map (kbd ":") #'passepartout-repl)
     (define-key map (kbd "s") #'passepartout-status)
     (define-key map (kbd "r") #'passepartout-rescan)
     (define-key map (kbd "n") #'passepartout-focus)

@@ -356,6 +356,40 @@ async fn a_question_on_the_command_line() {
     check("command line", |tool, args| vec![says(&plist(tool, args)), says("I see.")], words, |_, _| {}).await;
 }
 
+/// A REPL asks no model, and is judged all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn lisp_typed_in_a_repl() {
+    let home = home();
+    let server = FakeServer::start([]);
+    let engine = home.served(&server, &["fake"], false).await;
+    let before = world(&home);
+    let at = |name: &str| home.folder.path().join(name).to_string_lossy().into_owned();
+    let lines = [
+        "(delete-directory \"~\" t)".to_string(),
+        "(call-process \"touch\" nil nil nil \"outside.txt\")".to_string(),
+        "(with-temp-file \"outside.txt\" (insert \"x\"))".to_string(),
+        "(load \"~/.bashrc\")".to_string(),
+        "#.(delete-file \"x\")".to_string(),
+        ",inspect a) (delete-file \"x\"".to_string(),
+        "/approve P1".to_string(),
+        format!(",load {}", at("home/.ssh/id_ed25519")),
+        format!(",load {}", at("project/.env")),
+        format!(",load {}", at("state/passepartout/memory.log")),
+    ];
+    for source in Source::ALL {
+        for line in &lines {
+            let mut said = String::new();
+            let mut hear = |text: passepartout::domain::port::Streamed<'_>| said.push_str(text.text());
+            let finished = engine.repl(&door(source), line, None, engine.new_turn(), &mut hear).await;
+            nothing_uncleared(&format!("{source:?}, {line}"), &finished);
+            let told = format!("{said}{:?}", finished.report.notice);
+            assert!(!told.contains("CANARYKEY") && !told.contains("Value:"), "{source:?}, {line}: {told}");
+            assert_eq!(world(&home), before, "{source:?}, {line}");
+        }
+    }
+    assert!(server.requests().is_empty(), "no model takes part");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_text_of_a_buffer_is_no_order() {
     let set = |home: &Home, _: &mut passepartout::edge::config::Config| {
@@ -490,6 +524,7 @@ fn doors(source: Source) -> &'static [&'static str] {
             "the_built_in_provider",
             "the_history_that_a_client_sends",
             "the_editing_of_a_plan",
+            "lisp_typed_in_a_repl",
             "what_a_message_claims_of_itself_is_ignored",
             "a_client_cannot_approve_what_it_was_not_shown",
             "a_preview_counts_only_for_what_was_shown_and_only_from_a_human",
@@ -523,6 +558,7 @@ fn raised(sensor: Sensor) -> &'static [&'static str] {
         Sensor::UserInput => &["native_calls_of_a_model", "the_history_that_a_client_sends"],
         Sensor::UserCommand => &["words_of_the_user_that_look_like_commands"],
         Sensor::BufferUpdate | Sensor::PointUpdate => &["the_text_of_a_buffer_is_no_order"],
+        Sensor::ReplEval => &["lisp_typed_in_a_repl"],
         Sensor::Interrupt => &["an_interrupt_stops_the_turn_and_what_is_queued_behind_it_goes_on"],
         Sensor::ToolOutput | Sensor::ToolError => &["the_output_of_a_tool"],
         Sensor::Approval => &["a_client_cannot_approve_what_it_was_not_shown", "only_a_humans_channel_approves"],
@@ -538,8 +574,7 @@ fn raised(sensor: Sensor) -> &'static [&'static str] {
         | Sensor::Hook
         | Sensor::Delegation
         | Sensor::SyntaxError
-        | Sensor::RepairRequest
-        | Sensor::ReplEval => &[],
+        | Sensor::RepairRequest => &[],
     }
 }
 

@@ -1,10 +1,12 @@
 //! The tools for programs through whole turns: what a model is told, what a plan shows, and what stands in the files.
 
+use crate::support::engine::{origin, waiting};
 use crate::support::skip::skipped;
 use crate::tools::World;
 use passepartout::domain::label::Privacy;
 use passepartout::domain::literate::tangle::{agree, tangle};
 use passepartout::domain::org::scan::{ScanOptions, scan};
+use passepartout::domain::turn::Ending;
 use passepartout::edge::worker::system_emacs;
 use serde_json::json;
 use std::process::Command;
@@ -155,6 +157,45 @@ async fn tangling_reaches_nothing_that_writing_would_not() {
         assert!(told.contains("not looked at") || told.contains("is not there"), "{target}: {told}");
     }
     assert_eq!(std::fs::read_to_string(outside.join("home/.bashrc")).expect("it is there"), "true\n");
+}
+
+/// Types a line in a REPL; returns what it was answered with, and how that ended.
+async fn typed(world: &World, line: &str) -> (String, Ending) {
+    let mut said = String::new();
+    let folder = Some(world.home.project("").into());
+    let turn = world.engine.new_turn();
+    let finished = world.engine.repl(&origin(), line, folder, turn, &mut |text| said.push_str(text.text())).await;
+    (finished.report.notice.unwrap_or(said), finished.report.ending)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repl_keeps_its_state_loads_what_the_gates_let_and_asks_no_model() {
+    let world = World::new(&[], true, &[]).await;
+    world.write("ours.el", "(+ 40\n   4)\n");
+    world.write(".env", "KEY=1\n");
+    assert!(typed(&world, ",help").await.0.contains(",load FILE"));
+    for (line, said) in [("", "nothing to evaluate"), (",what", "no such command"), (",inspect (a)", "which name")] {
+        let (told, ending) = typed(&world, line).await;
+        assert!(told.contains(said) && ending == Ending::Failed, "{line}: {told}");
+    }
+    let (told, _) = typed(&world, "(progn (princ \"said\") (+ 40 2))").await;
+    if !told.starts_with("Value") {
+        skipped(told);
+        return;
+    }
+    assert_eq!(told, "Value: 42\n--- output ---\nsaid");
+    assert_eq!(typed(&world, ",load ours.el").await.0, "Value: 44");
+    assert!(typed(&world, ",inspect car").await.0.contains("(function 1 . 1)"));
+    assert!(typed(&world, "(car 1)").await.0.starts_with("Error: "));
+    let (told, ending) = typed(&world, ",load .env").await;
+    assert!(told.contains("out of bounds") && ending == Ending::Failed, "{told}");
+    assert!(typed(&world, ",load none.el").await.1 == Ending::Failed);
+    // What is kept beyond its line asks, as it does for a model.
+    assert_eq!(typed(&world, "(setq garden 3)").await.1, Ending::Parked);
+    let before = world.requests();
+    world.home.approve(&world.engine, &waiting(&world.engine)).await.expect("it counts");
+    assert_eq!(world.requests(), before, "no model is told of it");
+    assert_eq!(typed(&world, "garden").await.0, "Value: 3");
 }
 
 /// What Org itself writes is what we say that it would.

@@ -74,6 +74,11 @@ impl World {
         results[results.len() - calls.len()..].to_vec()
     }
 
+    /// Returns how often the model was asked.
+    pub(crate) fn requests(&self) -> usize {
+        self.server.requests().len()
+    }
+
     pub(crate) fn plan(&self) -> FlightPlan {
         waiting(&self.engine)
     }

@@ -6,6 +6,7 @@ pub mod balance;
 pub mod check;
 pub mod edit;
 pub mod forms;
+pub mod repl;
 pub mod scan;
 
 /// Where something stands in a text, for people.

@@ -5,7 +5,7 @@ use crate::domain::gate::differ::differs;
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::gate::show::rendered;
 use crate::domain::port::{Call, LogLevel};
-use crate::domain::signal::Signal;
+use crate::domain::signal::{Sensor, Signal};
 use crate::domain::tool::{CONFIRM, CONTACT_EMBEDDER, RESTORE};
 use crate::domain::turn::act::{CONTACT, to_be_sent};
 use crate::domain::turn::error::Fault;
@@ -70,7 +70,8 @@ impl Turn {
                 let call = Call { id: plan.call.clone(), tool: plan.action.tool().to_string(), args: Map::new() };
                 self.result(&call, words);
             }
-            if matches!(plan.action.tool(), RESTORE | CONFIRM | CONTACT_EMBEDDER) {
+            let typed = self.report.conversation.set_off == Sensor::ReplEval;
+            if typed || matches!(plan.action.tool(), RESTORE | CONFIRM | CONTACT_EMBEDDER) {
                 // Nobody asked a model, so none goes on with it.
                 over = Some(self.report.deeds.last().map(|deed| deed.outcome.clone()).unwrap_or_default());
             }

@@ -36,6 +36,7 @@ use crate::edge::rules_file;
 use crate::edge::thread::{aside, in_place};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use replay::Replay;
@@ -73,6 +74,16 @@ pub struct Ruled {
     pub text: String,
     /// How often it was used, of a rule that was learned.
     pub used: Option<u32>,
+}
+
+/// What a human ordered that no model takes part in.
+pub(super) struct Order {
+    /// What raised it.
+    pub(super) body: Body,
+    /// What was typed, in short.
+    pub(super) asked: String,
+    /// Where it was typed: the project is worked out from it.
+    pub(super) folder: Option<PathBuf>,
 }
 
 impl Engine {
@@ -276,18 +287,29 @@ impl Engine {
         line: String,
         action: Action,
     ) -> Finished {
+        let order = Order { body: Body::UserCommand { line: line.clone() }, asked: line, folder: None };
+        self.ordered(origin, turn, order, action).await
+    }
+
+    /// As [`Engine::commanded`], by whatever raised it.
+    pub(super) async fn ordered(
+        self: &Arc<Self>,
+        origin: &Origin,
+        turn: TurnId,
+        Order { body, asked, folder }: Order,
+        action: Action,
+    ) -> Finished {
         let _alone = self.alone(&origin.session).await;
         let began = self.clock.now();
         self.doings.begin(&turn, &origin.session, Vec::new());
-        let body = Body::UserCommand { line: line.clone() };
         let (depth, labels) = (Depth::outermost(), Labels::USER);
         let signal = Signal { origin: origin.clone(), depth, turn: turn.clone(), at: began, labels, body };
         let (engine, session, sees) = (self.clone(), origin.session.clone(), origin.rights.see_private);
-        let scope = aside(move || engine.scope(&session, None, sees)).await;
+        let scope = aside(move || engine.scope(&session, folder.as_deref(), sees)).await;
         let start = Start::Commanded(Box::new(Commanded { signal, action, approval: None }));
         let (report, under) = self.run(start, None, None, &scope, &mut |_| {}).await;
         let setting = Setting { project: Some(scope.project), under: Some(under) };
-        self.finish(turn, origin.session.clone(), began, line, report, &setting).await
+        self.finish(turn, origin.session.clone(), began, asked, report, &setting).await
     }
 
     /// Keeps what a human approved as a flight plan.

@@ -45,6 +45,7 @@ pub mod presets;
 pub mod query;
 pub mod quotations;
 pub mod record;
+mod repl;
 pub mod restore;
 pub mod rollback;
 mod selector;

@@ -40,6 +40,12 @@ enum Work {
         /// `Err` when it does not count, and why.
         decided: Result<Vec<(String, Decided)>, String>,
     },
+    /// A line of a REPL, and where it was typed.
+    Repl {
+        origin: Origin,
+        line: String,
+        folder: Option<PathBuf>,
+    },
     /// Says something of our own about what was typed here.
     Say(String),
 }
@@ -125,6 +131,13 @@ impl Lanes {
             client,
             Ask { text: format!("/{line}"), origin, history: Vec::new(), older: Older::default(), folder: None },
         );
+    }
+
+    /// Queues a line of a REPL.
+    pub(super) fn repl(&mut self, client: ClientId, origin: Origin, line: String, payload: &Sexp) {
+        let session = origin.session.clone();
+        self.homes.insert(session.clone(), client);
+        self.queue(client, session, Work::Repl { origin, line, folder: folder_in(payload) });
     }
 
     /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
@@ -235,6 +248,7 @@ impl Lanes {
         let asked = match &work {
             Work::Ask(ask) => first_line(&ask.text),
             Work::Decide { plans, .. } => first_line(&format!("decision about {}", plans.join(", "))),
+            Work::Repl { line, .. } => first_line(line),
             Work::Say(_) => "a decision about a plan".to_string(),
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
@@ -286,7 +300,7 @@ impl Turn {
         let Turn { engine, session, name, .. } = self;
         let (follows, decided) = match &work {
             // Nothing is shown as decided because of what was typed.
-            Work::Ask(_) | Work::Say(_) => (None, Vec::new()),
+            Work::Ask(_) | Work::Repl { .. } | Work::Say(_) => (None, Vec::new()),
             Work::Decide { plans, .. } => {
                 let first = plans.first().and_then(|plan| engine.with_plan(plan, |plan| plan.turn.0.clone()));
                 (first, plans.clone())
@@ -303,6 +317,9 @@ impl Turn {
                 engine.decide_steps(&origin, decided, name.clone(), &mut sink).await
             }
             Work::Decide { decided: Err(why), .. } => Err(why),
+            Work::Repl { origin, line, folder } => {
+                Ok(engine.repl(&origin, &line, folder, name.clone(), &mut sink).await)
+            }
             Work::Say(text) => {
                 let mut report = TurnReport::of(Conversation::empty());
                 report.text = text;
@@ -438,12 +455,15 @@ impl<'a> Telling<'a> {
 
 /// Reads the user's words with the chat so far.
 pub(super) fn asked(origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Ask {
-    let folder = payload
-        .text_at("project")
-        .map(PathBuf::from)
-        .or_else(|| payload.text_at("file").and_then(|file| PathBuf::from(file).parent().map(PathBuf::from)));
     let text = payload.text_at("text").unwrap_or("").to_string();
+    let folder = folder_in(payload);
     Ask { origin, text, history: said_in(payload, blotted), older: older_in(payload, blotted), folder }
+}
+
+/// Returns where something was typed: the folder of the project that a client names, or that of its file.
+fn folder_in(payload: &Sexp) -> Option<PathBuf> {
+    let of_file = || payload.text_at("file").and_then(|file| PathBuf::from(file).parent().map(PathBuf::from));
+    payload.text_at("project").map(PathBuf::from).or_else(of_file)
 }
 
 /// Returns what was said in a chat, as a client tells it.

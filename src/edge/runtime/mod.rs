@@ -478,6 +478,10 @@ impl Loop {
                     }
                 }
             }
+            Some("repl-eval") => match self.typed(&reading, &origin, text("code")) {
+                Err(why) => self.lanes.say(id, origin.session, why),
+                Ok(named) => self.lanes.repl(id, origin, named.unwrap_or_else(|| text("code").to_string()), payload),
+            },
             Some("plan-displayed") => reading.lock().note_displayed(&self.engine, text("plan"), text("shown")),
             Some("approval") => {
                 let steps = steps(payload);

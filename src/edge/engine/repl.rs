@@ -1,0 +1,131 @@
+//! The REPL: Lisp that the user types is judged as any other, and evaluated in the worker of its session. No model takes
+//! part.
+
+use crate::domain::action::Action;
+use crate::domain::id::TurnId;
+use crate::domain::label::{Labels, Privacy};
+use crate::domain::lisp::repl::{HELP, Typed, inspection, typed};
+use crate::domain::outside::Outside;
+use crate::domain::port::{Sink, Streamed};
+use crate::domain::signal::{Body, Origin};
+use crate::domain::turn::{Conversation, Ending, TurnReport};
+use crate::edge::engine::Engine;
+use crate::edge::engine::authority::Order;
+use crate::edge::engine::record::Finished;
+use crate::edge::engine::turns::first_line;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Stands at the end of what was read of a file that is longer than is read at once.
+const CUT: &str = "\n[cut: ";
+
+impl Engine {
+    /// Carries out a line of the REPL: Lisp, or one of its commands. `folder` is where it was typed. Dropping the future
+    /// stops it, and ends the worker with what it kept.
+    pub async fn repl(
+        self: &Arc<Self>,
+        origin: &Origin,
+        line: &str,
+        folder: Option<PathBuf>,
+        turn: TurnId,
+        sink: Sink<'_>,
+    ) -> Finished {
+        let said = match typed(line) {
+            _ if !origin.rights.propose => Err("This channel may not ask for anything.".to_string()),
+            Typed::Help => Ok(HELP.to_string()),
+            Typed::Wrong(why) => Err(why),
+            Typed::Eval(code) => {
+                return self
+                    .evaluated(origin, (line, code), (Labels::USER, Outside::default()), folder, turn, sink)
+                    .await;
+            }
+            Typed::Inspect(name) => {
+                let code = inspection(name);
+                return self
+                    .evaluated(origin, (line, &code), (Labels::USER, Outside::default()), folder, turn, sink)
+                    .await;
+            }
+            Typed::Load(file) => {
+                let read = self.read_for(origin, (line, file), folder.clone()).await;
+                match read {
+                    Ok(read) => return self.evaluated(origin, (line, &read.0), read.1, folder, turn, sink).await,
+                    Err(why) => Err(why),
+                }
+            }
+        };
+        let mut report = TurnReport::of(Conversation::empty());
+        match said {
+            Ok(text) => report.text = text,
+            Err(why) => {
+                report.ending = Ending::Failed;
+                report.notice = Some(why);
+            }
+        }
+        sink(Streamed::Text(&report.text));
+        let (session, at) = (origin.session.clone(), self.clock.now());
+        Finished { turn, session, at, asked: first_line(line), seconds: 0.0, report }
+    }
+
+    async fn evaluated(
+        self: &Arc<Self>,
+        origin: &Origin,
+        (line, code): (&str, &str),
+        (labels, outside): (Labels, Outside),
+        folder: Option<PathBuf>,
+        turn: TurnId,
+        sink: Sink<'_>,
+    ) -> Finished {
+        let args = Map::from_iter([("code".to_string(), Value::String(code.to_string()))]);
+        let why = "You typed it in the REPL.";
+        let led = outside.led(&args);
+        let finished = match Action::new(&self.toolbox(), "eval-lisp", args, Some(why), labels) {
+            Ok(action) => {
+                let action = action.led_by(led);
+                self.ordered(origin, turn, order(line, folder), action).await
+            }
+            Err(wrong) => {
+                let mut report = TurnReport::of(Conversation::empty());
+                (report.ending, report.notice) = (Ending::Failed, Some(wrong.0));
+                let (session, at) = (origin.session.clone(), self.clock.now());
+                Finished { turn, session, at, asked: first_line(line), seconds: 0.0, report }
+            }
+        };
+        sink(Streamed::Text(&finished.report.text));
+        finished
+    }
+
+    /// Reads a file for the worker, which sees none: judged as any other reading, in a turn of its own.
+    ///
+    /// # Errors
+    /// In words, when it was not read, or not all of it.
+    async fn read_for(
+        self: &Arc<Self>,
+        origin: &Origin,
+        (line, file): (&str, &str),
+        folder: Option<PathBuf>,
+    ) -> Result<(String, (Labels, Outside)), String> {
+        let args = Map::from_iter([("path".to_string(), Value::String(file.to_string()))]);
+        let why = "You asked in the REPL to load it.";
+        let action =
+            Action::new(&self.toolbox(), "read-file", args, Some(why), Labels::USER).map_err(|wrong| wrong.0)?;
+        let finished = self.ordered(origin, self.new_turn(), order(line, folder), action).await;
+        let report = finished.report;
+        let labels = report.conversation.labels;
+        if labels.privacy > Privacy::Open {
+            self.mark_private(&origin.session, labels.privacy);
+        }
+        match report.ending {
+            Ending::Answered if report.text.contains(CUT) => Err(format!("{file} is too long to be loaded at once.")),
+            Ending::Answered => Ok((report.text, (labels, report.conversation.outside))),
+            Ending::Parked => Err(format!("Whether {file} may be read waits as a flight plan, so nothing was loaded.")),
+            Ending::Interrupted | Ending::Failed => {
+                Err(report.notice.unwrap_or_else(|| format!("{file} was not read.")))
+            }
+        }
+    }
+}
+
+fn order(line: &str, folder: Option<PathBuf>) -> Order {
+    Order { body: Body::ReplEval { code: line.to_string() }, asked: first_line(line), folder }
+}
