@@ -9,6 +9,7 @@ use passepartout::domain::label::{Privacy, PrivacyTag};
 use passepartout::domain::port::{CountTokens, Locality};
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::domain::signal::{Origin, Rights, Role, Said, Source};
+use passepartout::domain::turn::Ending;
 use passepartout::edge::config::Config;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::cascade::Choice;
@@ -97,12 +98,15 @@ async fn what_the_user_pins_is_in_and_what_the_user_drops_is_out_and_each_is_exp
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_pinned_is_kept_on_the_heading_by_a_plan() {
     let home = Home::new(&[("boat.org", BOAT)]);
-    let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
+    let server = FakeServer::start([]);
+    let engine = home.served(&server, &["fake"], true).await;
     let id = NodeId::new("beans");
     let kept = engine.keep_pin(&origin(), &id, Pin::Out, engine.new_turn()).await.expect("it may be asked for");
     assert_eq!(kept.report.plans.len(), 1, "{kept:?}");
     assert!(!home.read_file("boat.org").contains("PP_CONTEXT"), "it waits");
-    home.approve(&engine, &waiting(&engine)).await.expect("it is approved");
+    let done = home.approve(&engine, &waiting(&engine)).await.expect("it is approved");
+    // The user's own command is done: no model goes on with it.
+    assert_eq!((done.report.ending, server.requests().len()), (Ending::Answered, 0), "{done:?}");
     assert!(home.read_file("boat.org").contains(":PP_CONTEXT: out\n"), "{}", home.read_file("boat.org"));
     let explained = explained(&engine, "beans", Locality::Local).await;
     assert_eq!(engine.why_told(&explained, &id), "beans: left out, left out by you");
@@ -488,9 +492,11 @@ async fn what_is_explained_is_what_is_sent() {
     // A preset with little room: notes give way, and that is said.
     let _ = home.ask(&engine, "/preset small").await;
     let small = check_explained(&engine, &servers, Ask { history: chat(4), ..question.clone() }).await;
-    let full =
-        |explained: &Explained| explained.nodes.iter().filter(|node| node.rendered.is_some() && !node.outline).count();
-    assert!(full(&small) < full(&fresh), "{} {}", full(&small), full(&fresh));
+    let notes = |explained: &Explained| -> usize {
+        let told = explained.nodes.iter().filter(|node| node.rendered.is_some() && !node.outline);
+        told.map(|node| node.tokens).sum()
+    };
+    assert!(notes(&small) < notes(&fresh), "{} {}", notes(&small), notes(&fresh));
     assert!(small.most == 3_200 && small.nodes.iter().any(|node| node.reason == Reason::OverBudget));
     let _ = home.ask(&engine, "/preset none").await;
     // Point in a private heading: who is elsewhere is not asked, and whoever looks for them is told why.

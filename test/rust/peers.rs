@@ -471,7 +471,12 @@ fn a_terminal_is_told_of_a_context_what_emacs_shows() {
     let alone = run(&home, &["context", "why", "soap", "--query", query]);
     assert!(alone.status == 0 && alone.out.contains("soap: full, words "), "{}{}", alone.out, alone.err);
     let alone = run(&home, &["context", "why", "home.org::*Nothing", "--query", query]);
-    assert_eq!(alone.out, "home.org::*Nothing: left out, not in memory\n", "{}", alone.err);
+    assert_eq!(
+        alone.out,
+        "No heading is called “home.org::*Nothing”; passepartout query finds headings, and context names their ids.\n",
+        "{}",
+        alone.err
+    );
 }
 
 #[test]

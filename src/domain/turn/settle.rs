@@ -70,7 +70,7 @@ impl Turn {
                 let call = Call { id: plan.call.clone(), tool: plan.action.tool().to_string(), args: Map::new() };
                 self.result(&call, words);
             }
-            let typed = self.report.conversation.set_off == Sensor::ReplEval;
+            let typed = matches!(self.report.conversation.set_off, Sensor::ReplEval | Sensor::UserCommand);
             if typed || matches!(plan.action.tool(), RESTORE | CONFIRM | CONTACT_EMBEDDER) {
                 // Nobody asked a model, so none goes on with it.
                 over = Some(self.report.deeds.last().map(|deed| deed.outcome.clone()).unwrap_or_default());
