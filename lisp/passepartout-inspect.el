@@ -71,7 +71,7 @@
 (defun passepartout-inspect--came (page)
   "Return what PAGE says of what came of a request, as a line, or nothing."
   (let ((cost (plist-get page :cost)))
-    (cond ((not (plist-get page :sent)) "")
+    (cond ((or (not (plist-get page :sent)) (plist-get page :unreached)) "")
           ((not cost) "It is not answered yet.\n")
           ((plist-get page :tokens-in)
            (format "It came to %d tokens in and %d out: %s.\n"

@@ -374,7 +374,8 @@ Came to: 7 in, 3 out, $0.02, and 1 call of unknown price
                    . ,(funcall page "one" "dy 1" :tokens-in 5 :tokens-out 6
                                :cost "$0.01"))
                   ((:shown 7 :which 1)
-                   . ,(funcall page "two" "head\n\nbody 2")))))
+                   . ,(funcall page "two" "head\n\nbody 2"
+                               :unreached t :cost "$0.00")))))
     (cl-letf (((symbol-function 'passepartout-request)
                (lambda (_action args then &optional _session)
                  (push args asked)
@@ -384,15 +385,16 @@ Came to: 7 in, 3 out, $0.02, and 1 call of unknown price
     (with-current-buffer passepartout-inspect--buffer-name
       (let ((text (buffer-substring-no-properties (point-min) (point-max))))
         (kill-buffer)
-        (dolist (words '("2 requests were sent for one answer:
+        (dolist (words '("2 requests were made for one answer:
   one (m)
-  two (m)
+  two (m), not reached
 "
                          "Sent to one (m) at " ": body 1\n"
                          "It came to 5 tokens in and 6 out: $0.01.\n"
-                         "Sent to two (m) at " ": body 2\n"
-                         "It is not answered yet.\n"))
-          (should (string-search words text)))))))
+                         "For two (m) at " ", which was not reached: nothing left"
+                         ": body 2\n"))
+          (should (string-search words text)))
+        (should-not (string-search "$0.00" text))))))
 
 (provide 'passepartout-chat-fork-tests)
 ;;; passepartout-chat-fork-tests.el ends here
