@@ -499,6 +499,9 @@ itself does not count, because the core is one for all of them."
        ,(mapcar #'expand-file-name
                 (default-value 'passepartout-untrusted-folders)))
      `(:trusted-remotes ,(default-value 'passepartout-trusted-remotes))
+     `(:skills-directories
+       ,(mapcar #'expand-file-name
+                (default-value 'passepartout-skills-directories)))
      `(:allowed-hosts ,(default-value 'passepartout-allowed-hosts))
      (let ((hours (default-value 'passepartout-plan-hours)))
        (and (natnump hours) `(:plan-hours ,hours)))

@@ -42,13 +42,16 @@
 (defconst passepartout-tools--builtin
   '("memory-search" "memory-read" "org-add-heading" "org-set-todo"
     "org-set-property" "org-schedule" "org-move" "org-outline" "reopen-turn"
-    "org-archive" "org-replace-body" "org-set-tags" "org-clock"
+    "skill-read" "org-archive" "org-replace-body" "org-set-tags" "org-clock"
     "list-files" "grep" "replace-in-file" "git-status" "git-diff"
     "git-log" "git-commit" "fetch-url" "editor-look" "editor-show"
     "insert-at-end" "org-refactor" "read-file" "write-file" "shell"
     "message" "eval-lisp" "restore" "contact-provider" "contact-embedder"
     "confirm-rule" "lisp-check" "lisp-definitions" "lisp-edit"
-    "lisp-balance" "literate-check" "literate-tangle")
+    "lisp-balance" "literate-check" "literate-tangle" "memory-report"
+    "note-distil" "notes-undistilled" "memory-garden" "inbox-propose"
+    "links-suggest" "manual-search" "create-skill" "edit-skill"
+    "delegate-task" "set-cascade" "job-log")
   "Names that a tool of your own cannot have.")
 
 (defconst passepartout-tools--effects

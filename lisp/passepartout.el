@@ -342,6 +342,15 @@ that reaches out of that conversation asks you."
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-skills-directories nil
+  "Folders of skills that come from elsewhere, such as a git clone.
+Each skill of them, and each change of one, waits until you were shown
+it whole and confirmed it: see `passepartout-skills'.  Your own skills
+lie in the folder \"skills\" of Passepartout's settings."
+  :type '(repeat directory)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-trusted-remotes nil
   "Remotes of git repositories that are your own.
 Each is an address or its beginning, such as \"github.com/me\".  Files
@@ -483,6 +492,8 @@ A key that was meant for something else then approves nothing."
   "Explain the decision at point, or the last one, in plain words." t)
 (autoload 'passepartout-rules "passepartout-rules"
   "Show what may happen without asking, and what wants to." t)
+(autoload 'passepartout-jobs "passepartout-jobs"
+  "Show the headings that want work done by themselves." t)
 (autoload 'passepartout-context "passepartout-context"
   "Show which notes a model would be told of now, and why." t)
 (autoload 'passepartout-context-marks-mode "passepartout-context"
@@ -513,6 +524,12 @@ A key that was meant for something else then approves nothing."
   "Give the conversation of this chat a preset." t)
 (autoload 'passepartout-models "passepartout-models"
   "Show the providers in their order, and the models of each." t)
+(autoload 'passepartout-skills "passepartout-skills"
+  "Show the skills." t)
+(autoload 'passepartout-new-skill "passepartout-skills"
+  "Begin a new skill." t)
+(autoload 'passepartout-skill-test "passepartout-skills"
+  "Test a skill." t)
 (autoload 'passepartout-memory-log "passepartout-memory"
   "Show what moved memory, newest first." t)
 (autoload 'passepartout-undo "passepartout-memory"
@@ -525,6 +542,8 @@ A key that was meant for something else then approves nothing."
   "Show the log." t)
 (autoload 'passepartout-doctor "passepartout-doctor"
   "Say what works, what does not, and how to repair it." t)
+(autoload 'passepartout-setup "passepartout-setup"
+  "Ask what Passepartout needs to know at first, and save it." t)
 (autoload 'passepartout-status "passepartout-status"
   "Say in one line what the agent is doing." t)
 (autoload 'passepartout-focus "passepartout-focus"
@@ -568,6 +587,7 @@ A key that was meant for something else then approves nothing."
     (define-key map (kbd "t") #'passepartout-gate-trace)
     (define-key map (kbd "y") #'passepartout-why)
     (define-key map (kbd "a") #'passepartout-rules)
+    (define-key map (kbd "j") #'passepartout-jobs)
     (define-key map (kbd "l") #'passepartout-log)
     (define-key map (kbd "m") #'passepartout-memory-log)
     (define-key map (kbd "u") #'passepartout-undo)

@@ -253,6 +253,12 @@ impl Action {
         self.args.get(name).and_then(Value::as_str)
     }
 
+    /// Returns the texts of an argument that is a list of them, in order; none where it is no list.
+    pub fn list(&self, name: &str) -> Vec<&str> {
+        let items = self.args().get(name).and_then(Value::as_array);
+        items.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
     /// Returns why.
     pub fn explanation(&self) -> &Explanation {
         &self.explanation

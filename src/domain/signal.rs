@@ -206,6 +206,11 @@ impl Sensor {
         }
     }
 
+    /// Returns whether a job or hook of a heading is what raises it.
+    pub fn is_of_job(self) -> bool {
+        matches!(self, Sensor::Schedule | Sensor::Hook)
+    }
+
     /// Finds a sensor by its name, exactly.
     pub fn parse(name: &str) -> Option<Sensor> {
         Sensor::ALL.into_iter().find(|sensor| sensor.name() == name)
@@ -252,11 +257,15 @@ pub enum Body {
     Schedule {
         /// The job's name.
         job: String,
+        /// What is to be done, as the user confirmed it.
+        task: String,
     },
     /// A hook of a node fired.
     Hook {
         /// The hook's name.
         name: String,
+        /// What is to be done, as the user confirmed it.
+        task: String,
     },
     /// The user stopped the running turn.
     Interrupt,
@@ -344,6 +353,29 @@ pub enum Role {
 }
 
 impl Body {
+    /// Returns what a model is asked by it: words of the user, a job that the user confirmed, or work that was handed over.
+    pub fn asked(&self) -> Option<&str> {
+        match self {
+            Body::UserInput { text, .. } | Body::ChatMessage { text } => Some(text),
+            Body::Schedule { task, .. } | Body::Hook { task, .. } | Body::Delegation { task } => Some(task),
+            Body::UserCommand { .. }
+            | Body::BufferUpdate { .. }
+            | Body::PointUpdate { .. }
+            | Body::Heartbeat
+            | Body::Interrupt
+            | Body::ToolOutput { .. }
+            | Body::ToolError { .. }
+            | Body::Approval { .. }
+            | Body::Denial { .. }
+            | Body::LoopError { .. }
+            | Body::SyntaxError { .. }
+            | Body::RepairRequest { .. }
+            | Body::ReplEval { .. }
+            | Body::Undo
+            | Body::Redo => None,
+        }
+    }
+
     /// Returns the sensor; tag and payload cannot disagree.
     pub fn sensor(&self) -> Sensor {
         match self {

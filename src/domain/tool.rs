@@ -71,6 +71,10 @@ pub enum Effect {
     Send,
     /// Fetches something from a host of the network, which learns what was asked for.
     Fetch,
+    /// Hands work over to a turn of its own, in which everything is judged as in any other.
+    Delegate,
+    /// Changes a setting of the agent's own.
+    Configure,
     /// What a tool of the user's own does, as they declared it.
     Custom(Class),
 }
@@ -89,9 +93,11 @@ impl Effect {
     /// Returns the class of an effect.
     pub fn class(self) -> Class {
         match self {
-            Effect::Reply => Class::Pure,
+            Effect::Reply | Effect::Delegate => Class::Pure,
             Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => Class::Read,
-            Effect::EditOrg | Effect::WriteFile | Effect::Commit | Effect::ShowInEditor => Class::Write,
+            Effect::EditOrg | Effect::WriteFile | Effect::Commit | Effect::ShowInEditor | Effect::Configure => {
+                Class::Write
+            }
             Effect::Execute | Effect::Evaluate => Class::Execute,
             Effect::Send | Effect::Fetch => Class::Network,
             Effect::Custom(class) => class,
@@ -210,8 +216,19 @@ pub struct Tool {
     pub hosts: &'static [&'static str],
     /// How long it may take, and how much it may say.
     pub limits: Limits,
-    /// Whether models are told of it.
-    pub offered: bool,
+    /// In which turns models are told of it.
+    pub offered: Offered,
+}
+
+/// In which turns models are told of a tool. There is no default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// In all, unless a skill or a preset narrows them.
+    Always,
+    /// In those of a skill that lists it: its words stand in no other prompt, and in no other turn is it called.
+    BySkill,
+    /// In none; only a human's own command reaches it.
+    Never,
 }
 
 /// The tool that takes changes back; only a human's own command reaches it.
@@ -219,6 +236,33 @@ pub const RESTORE: &str = "restore";
 
 /// The tool by which the user confirms what loosens; only a human's own command reaches it, and only Emacs approves it.
 pub const CONFIRM: &str = "confirm-rule";
+/// The tool that writes into the log of a job's heading that it ran.
+pub const LOG_JOB: &str = "job-log";
+
+/// The tool that reads a skill: one of the common format, or one of the user's own with what became of it.
+pub const SKILL_READ: &str = "skill-read";
+
+/// The tool that makes a skill of the user's own.
+pub const CREATE_SKILL: &str = "create-skill";
+
+/// The tool that changes a skill of the user's own.
+pub const EDIT_SKILL: &str = "edit-skill";
+
+/// The tool that sets which providers are asked.
+pub const SET_CASCADE: &str = "set-cascade";
+
+/// The tool that hands work over to a turn in the background.
+pub const DELEGATE: &str = "delegate-task";
+
+/// Returns whether a tool writes skills, which decide what the model is told and may tighten what it may do.
+pub fn writes_skills(name: &str) -> bool {
+    matches!(name, CREATE_SKILL | EDIT_SKILL)
+}
+
+/// Returns whether what a tool would do may be approved in the user's Emacs alone, whatever other channels may approve.
+pub fn approved_in_emacs_alone(name: &str) -> bool {
+    matches!(name, CONFIRM | SET_CASCADE) || writes_skills(name)
+}
 
 /// The tool that stands for the first contact with an embedding server that is not local; only a human's own command
 /// reaches it.
@@ -288,9 +332,9 @@ impl Toolbox {
         found.map_or(Named::Nothing, Named::Builtin)
     }
 
-    /// Returns the tools that models are told of.
+    /// Returns the tools that models are told of in a turn of no skill.
     pub fn offered(&self) -> impl Iterator<Item = &'static Tool> {
-        self.all().filter(|tool| tool.offered)
+        self.all().filter(|tool| tool.offered == Offered::Always)
     }
 
     /// Returns every tool.
@@ -298,9 +342,9 @@ impl Toolbox {
         TOOLS.iter().chain(self.own.iter().map(Own::tool))
     }
 
-    /// Returns the names that models are told of.
+    /// Returns the names of those that models may be told of in some turn.
     pub fn names(&self) -> Vec<&'static str> {
-        self.offered().map(|tool| tool.name).collect()
+        self.all().filter(|tool| tool.offered != Offered::Never).map(|tool| tool.name).collect()
     }
 }
 
@@ -317,7 +361,8 @@ mod tests {
     fn only_what_its_facts_name_stands_for_a_second_answer() {
         for tool in Toolbox::builtin().all() {
             let expected = match tool.name {
-                "memory-search" | "memory-read" | "org-outline" => Stands::WithMemory,
+                "memory-search" | "memory-read" | "org-outline" | "memory-report" | "notes-undistilled"
+                | "inbox-propose" | "links-suggest" => Stands::WithMemory,
                 "read-file" | "lisp-definitions" => Stands::WithFiles,
                 // Of a folder or a repository the facts name neither files nor bytes.
                 "grep" | "list-files" | "git-status" | "git-diff" | "git-log" => Stands::Never,

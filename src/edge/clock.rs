@@ -6,6 +6,10 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> jiff::Timestamp;
     /// Returns the user's wall clock.
     fn wall(&self) -> jiff::civil::DateTime;
+    /// Returns the user's time zone.
+    fn zone(&self) -> jiff::tz::TimeZone;
+    /// Returns how long the program has run, whatever is done to the clock on the wall.
+    fn steady(&self) -> std::time::Duration;
 }
 
 /// Returns a moment as the user's clock shows it; for people, never for what is stored or for programs.
@@ -24,6 +28,15 @@ impl Clock for SystemClock {
     fn wall(&self) -> jiff::civil::DateTime {
         jiff::Zoned::now().datetime()
     }
+
+    fn zone(&self) -> jiff::tz::TimeZone {
+        jiff::tz::TimeZone::system()
+    }
+
+    fn steady(&self) -> std::time::Duration {
+        static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+        START.elapsed()
+    }
 }
 
 /// A clock that stands still where it was set.
@@ -36,5 +49,13 @@ impl Clock for FixedClock {
 
     fn wall(&self) -> jiff::civil::DateTime {
         self.0
+    }
+
+    fn zone(&self) -> jiff::tz::TimeZone {
+        jiff::tz::TimeZone::UTC
+    }
+
+    fn steady(&self) -> std::time::Duration {
+        std::time::Duration::ZERO
     }
 }

@@ -257,6 +257,8 @@ pub struct Config {
     pub consensus_timeout: u64,
     /// After how long what could not be saved is tried again, in seconds; 0 waits for the next change.
     pub auto_save: u64,
+    /// So many seconds lie between two looks at what is due, at least 1.
+    pub heartbeat: u64,
     /// Whether what waits is saved when the program ends.
     pub save_on_exit: bool,
     /// How many days of old contents `memory compact` keeps when nothing else is said; 0 keeps all.
@@ -276,7 +278,7 @@ pub struct Config {
     /// Whether somebody is there, beside those who ask from an Emacs, who can be asked before a provider that is not local
     /// is contacted for the first time.
     pub attended: bool,
-    /// Folders of skills beside the shipped ones.
+    /// Folders of skills that come from elsewhere: what is in them waits for the user.
     pub skill_directories: Vec<PathBuf>,
     /// The launcher, when it lies somewhere else than beside this program.
     pub launcher: Option<PathBuf>,
@@ -305,6 +307,7 @@ pub const READ: &[&str] = &[
     "CONTEXT_SEMANTIC_THRESHOLD",
     "PRIVACY_FILTER_TAGS",
     "UNTRUSTED_DIRS",
+    "SKILLS_DIRS",
     "TRUSTED_REMOTES",
     "ALLOWED_HOSTS",
     "CONTEXT_MAX_TOKENS",
@@ -323,6 +326,7 @@ pub const READ: &[&str] = &[
     "RETRY_WAIT",
     "CONSENSUS",
     "CONSENSUS_TIMEOUT",
+    "HEARTBEAT_INTERVAL",
     "MEMORY_AUTO_SAVE_INTERVAL",
     "MEMORY_SAVE_ON_EXIT",
     "MEMORY_HISTORY_RETENTION",
@@ -360,7 +364,6 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("DISCORD_TOKEN", "there is no Discord gateway"),
     ("ORG_AGENT_DAEMON_PORT", "there is no TCP listener in this version"),
     ("DAEMON_HOST", "there is no TCP listener in this version"),
-    ("HEARTBEAT_INTERVAL", "there is no heartbeat in this version"),
     ("DAEMON_SLEEP_INTERVAL", "there is no daemon"),
     ("DEFAULT_ACTUATOR", "a reply goes where the question came from"),
     ("SILENT_ACTUATORS", "every act is reported"),
@@ -485,6 +488,7 @@ impl Config {
             consensus: BTreeMap::new(),
             consensus_timeout: 120,
             auto_save: 300,
+            heartbeat: 60,
             save_on_exit: true,
             history_days: 0,
             self_build: false,
@@ -531,6 +535,10 @@ impl Config {
             let named = folders.split(':').map(str::trim).filter(|folder| !folder.is_empty());
             self.untrusted_folders = named.map(|folder| self.expand(folder)).collect();
         }
+        if let Some(folders) = text("SKILLS_DIRS") {
+            let named = folders.split(':').map(str::trim).filter(|folder| !folder.is_empty());
+            self.skill_directories = named.map(|folder| self.expand(folder)).collect();
+        }
         if let Some(remotes) = list("TRUSTED_REMOTES") {
             self.trusted_remotes = remotes;
         }
@@ -567,6 +575,7 @@ impl Config {
         number("RETRY_WAIT", &mut |n| self.retry_wait = n.min(3600));
         number("CONSENSUS_TIMEOUT", &mut |n| self.consensus_timeout = seconds(n));
         number("MEMORY_AUTO_SAVE_INTERVAL", &mut |n| self.auto_save = n);
+        number("HEARTBEAT_INTERVAL", &mut |n| self.heartbeat = n.clamp(1, 86_400));
         number("MEMORY_HISTORY_RETENTION", &mut |n| self.history_days = n.min(100_000) as u32);
         if let Some(word) = text("EMBEDDING_PROVIDER") {
             self.take_embedding_backend(word);

@@ -333,7 +333,8 @@ fn skills(engine: &Engine) -> Check {
         [] => Check::good("skills", "Skills", format!("{loaded} loaded{lisp}")),
         problems => {
             let detail = format!("{loaded} loaded{lisp}; {}", problems.join("; "));
-            Check::bad("skills", "Skills", State::Degraded, detail, "Repair the skill's file.")
+            let repair = "Mend the file that is named, or confirm what waits: M-x passepartout-skills.";
+            Check::bad("skills", "Skills", State::Degraded, detail, repair)
         }
     }
 }

@@ -72,8 +72,8 @@ pub fn sweep(scratches: &Path, old: Duration) {
     }
 }
 
-/// A folder of this conversation's own, made when it is first used.
-fn scratch(config: &Config, session: &SessionId) -> PathBuf {
+/// Returns a folder of this conversation's own, made when it is first used.
+pub fn scratch(config: &Config, session: &SessionId) -> PathBuf {
     let name = blake3::hash(session.0.as_bytes()).to_hex();
     let base = scratches(config);
     let folder = base.join(name.as_str().get(..12).unwrap_or("scratch"));

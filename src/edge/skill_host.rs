@@ -98,6 +98,10 @@ struct Code {
     digest: String,
     /// What there is a function for.
     roles: BTreeSet<Role>,
+    /// How the skill is called in the log.
+    called: String,
+    /// Whether nobody confirmed it, so that none of its words reaches the log.
+    unconfirmed: bool,
 }
 
 /// The Lisp of all skills, by their names; `None` for one that cannot be run as it is meant, as nobody could tell whose it
@@ -188,7 +192,7 @@ impl LispHost {
         let answered = called.and_then(|value| read(&value).map_err(Lost::Failed));
         // What is said of private notes stays out of the log.
         let bare = told.privacy.is_kept();
-        self.note((skill, role), begin.elapsed(), answered.as_ref().err(), bare);
+        self.note((skill, code, role), begin.elapsed(), answered.as_ref().err(), bare);
         answered.map_err(|(Lost::Unasked(why) | Lost::Failed(why))| why)
     }
 
@@ -255,10 +259,10 @@ impl LispHost {
     }
 
     /// Notes how a call went, and says so when it was the last that was borne with.
-    fn note(&self, (skill, role): (&str, Role), took: Duration, lost: Option<&Lost>, bare: bool) {
+    fn note(&self, (skill, code, role): (&str, &Code, Role), took: Duration, lost: Option<&Lost>, bare: bool) {
         if let Some(Lost::Unasked(why)) = lost {
             // It is none of the Lisp's doing.
-            return self.tell(&unanswered(skill, role, why));
+            return self.tell(&unanswered(&code.called, role, why));
         }
         let mut all = self.runs.lock();
         let runs = all.entry(skill.to_string()).or_default();
@@ -275,6 +279,8 @@ impl LispHost {
         let parked = *strikes == STRIKES;
         runs.last = Some(format!("{}: {why}", role.name()));
         drop(all);
+        let why = if code.unconfirmed { "M-x passepartout-skills says why" } else { why };
+        let skill = code.called.as_str();
         let text = if parked {
             let denies = if role == Role::Gate { ", so it denies every act" } else { "" };
             format!(
@@ -344,7 +350,7 @@ fn setup_of(code: &Option<Code>) -> Option<&str> {
 /// Says that a block gave no answer, and what follows from it.
 fn unanswered(skill: &str, role: Role, why: &str) -> String {
     let so = match role {
-        Role::Gate | Role::Definitions => "so the act was denied",
+        Role::Gate | Role::Definitions | Role::Tests => "so the act was denied",
         Role::Trigger => "so it was not triggered",
         Role::Prompt => "so the model was told what stands below its heading “Prompt” alone",
         Role::Refine => "so the act was refused",
@@ -353,6 +359,11 @@ fn unanswered(skill: &str, role: Role, why: &str) -> String {
         Role::Job => "so it did nothing",
     };
     format!("the block “{}” of the skill {skill} gave no answer, {so}: {}", role.name(), why.trim_end_matches('.'))
+}
+
+/// Returns what a worker of a skill evaluates first; `None` when it has two blocks for one thing, or one in another language.
+pub fn setup(skill: &Skill) -> Option<String> {
+    code(skill).map(|code| code.setup)
 }
 
 /// Returns what a worker evaluates before it is called; `None` when a skill has two blocks for one thing, or one in another
@@ -370,7 +381,8 @@ fn code(skill: &Skill) -> Option<Code> {
         roles.insert(role);
     }
     setup.push_str("\nt");
-    Some(Code { setup, digest: skill.lisp.digest(), roles })
+    let called = skill.called().into_owned();
+    Some(Code { setup, digest: skill.lisp.digest(), roles, called, unconfirmed: skill.unconfirmed })
 }
 
 /// Returns how the function of a role is called in a worker.

@@ -3,29 +3,59 @@
 //! A skill that cannot be loaded keeps no other out; when it holds rules, or may hold some, a gate that asks stands
 //! in for them. The mandatory ones are also built into the program: where a folder has no readable version, the
 //! built-in one stands in.
+//!
+//! What comes from outside waits until the user confirmed exactly its files. Until then its rules and its gate hold, for
+//! they only tighten, and nothing else of it is used.
 
+mod folder;
+mod package;
+mod shipped;
+mod source;
+
+use crate::domain::action::clip;
 use crate::domain::gate::Gates;
 use crate::domain::gate::standard::standard;
+use crate::domain::inert::exact;
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::{ScanOptions, scan};
-use crate::domain::skill::Skill;
+use crate::domain::policy::loosening::Loosening;
 use crate::domain::skill::gate::{self, Asked, Unread};
+use crate::domain::skill::handbook;
 use crate::domain::skill::lisp::Role;
-use crate::domain::skill::order::order;
-use crate::domain::skill::parse::{may_hold_rules, parse, rules_alone};
+use crate::domain::skill::order::{OrderProblem, order};
+use crate::domain::skill::parse::{Examples, may_hold_rules, read, rules_alone};
+use crate::domain::skill::{Skill, spoken_name};
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+pub use folder::{Installed, open};
+pub use package::{Package, Packed, read_again};
+pub use source::{Source, Whose, is_own, load_for, own, sources};
 
 /// Largest file of a skill, in bytes.
 const MAX_FILE: u64 = 256 * 1024;
 /// How many files of one folder are read.
 const MAX_FILES: usize = 1000;
 
-/// Skills that cannot be absent, as they are built in.
-const MANDATORY: &[(&str, &str)] =
-    &[("policy", include_str!("../../skills/policy.org")), ("dispatcher", include_str!("../../skills/dispatcher.org"))];
+/// Longest message about one skill, in characters.
+const MAX_WORDS: usize = 500;
+/// How many remarks about one skill are told.
+const MAX_REMARKS: usize = 10;
+
+/// What is known of skills beside their files.
+pub struct Ground<'a> {
+    /// Whether the user confirmed exactly this.
+    pub confirmed: &'a dyn Fn(&Loosening) -> bool,
+    /// Whether the user confirmed the same skill in the same place as it was once.
+    pub once: &'a dyn Fn(&Loosening) -> bool,
+    /// Why a place counts as from outside, if it does.
+    pub foreign: &'a dyn Fn(&Path) -> Option<String>,
+    /// Why a skill must stay out that can be read, if that is known.
+    pub known: &'a dyn Fn(&Skill) -> Option<String>,
+}
 
 /// What became of one skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +66,10 @@ pub enum SkillState {
     Failed(String),
     /// It was kept out, and holds rules or may hold some: a gate asks in their place.
     Unread(String),
+    /// It comes from outside, and waits until the user confirms this. Its rules and its gate hold.
+    Waiting(Loosening),
+    /// The user took it out of use; taking this back brings it back.
+    Off(Loosening),
 }
 
 /// One line of the list of skills.
@@ -45,12 +79,26 @@ pub struct SkillReport {
     pub name: String,
     /// Its file; `None` for one that is built in.
     pub file: Option<PathBuf>,
+    /// Whose it is: from outside is also what was shipped and changed, and a link out of the user's own folder.
+    pub whose: Whose,
     /// What became of it.
     pub state: SkillState,
     /// What is odd about it.
     pub remarks: Vec<String>,
     /// How long it took to read it and to run its examples.
     pub took: Duration,
+}
+
+impl SkillReport {
+    /// Returns whether no word of it may reach the log or a model: it is from outside, and not in use.
+    pub fn is_strange(&self) -> bool {
+        self.whose == Whose::Outside && self.state != SkillState::Loaded
+    }
+
+    /// Returns how it is called where a model may read it.
+    pub fn called(&self) -> Cow<'_, str> {
+        if self.is_strange() { spoken_name(&self.name) } else { Cow::Borrowed(&self.name) }
+    }
 }
 
 /// The skills of a session.
@@ -60,33 +108,38 @@ pub struct Loaded {
     pub skills: Vec<Skill>,
     /// What holds of those that were kept out all the same: rules that are readable, and gates of their own.
     pub rules_alone: Vec<Skill>,
+    /// The skills of the common format that are loaded, by name.
+    pub installed: Vec<Installed>,
     /// What stands where rules cannot be used.
     pub unread: Vec<Unread>,
     /// What became of each, by name.
     pub reports: Vec<SkillReport>,
 }
 
-/// Loads every `*.org` of some folders but `README.org` and hidden files; of two with one name, the first counts.
-/// A folder that does not exist holds nothing. Call it off Emacs's thread.
-pub fn load(folders: &[PathBuf]) -> Loaded {
-    load_but(folders, &|_| None)
-}
-
-/// As [`load`], but for skills of which it is known why they must stay out.
-pub fn load_but(folders: &[PathBuf], known: &dyn Fn(&Skill) -> Option<String>) -> Loaded {
+/// Loads every `*.org` of some folders but `README.org` and hidden files, and every folder with a `SKILL.md`; of two with
+/// one name, the first counts. A folder that does not exist holds nothing. Call it off Emacs's thread.
+pub fn load(sources: &[Source], ground: &Ground<'_>) -> Loaded {
     let mut loaded = Loaded::default();
     let mut found: Vec<Found> = Vec::new();
-    for folder in folders {
-        for path in files(folder, &mut loaded) {
-            read_one(path, known, &mut found, &mut loaded);
+    let (shipped, others): (Vec<&Source>, Vec<&Source>) =
+        sources.iter().partition(|source| source.whose == Whose::Shipped);
+    let read_all = |sources: &[&Source], found: &mut Vec<Found>, loaded: &mut Loaded| {
+        for Source { folder, whose } in sources {
+            for path in files(folder, loaded) {
+                read_one(path, &Place { folder, whose: *whose, ground }, found, loaded);
+            }
+        }
+    };
+    read_all(&shipped, &mut found, &mut loaded);
+    // Before anybody else can take their names.
+    loaded.stand_in(&mut found);
+    read_all(&others, &mut found, &mut loaded);
+    for source in sources {
+        for path in folder::handbooks(&source.folder, &mut loaded) {
+            folder::install(path, ground, &found, &mut loaded);
         }
     }
-    for name in mandatory() {
-        if !found.iter().any(|(skill, ..)| skill.name == name) {
-            found.extend(loaded.built_in(name).map(|skill| (skill, None, Duration::ZERO)));
-        }
-    }
-    let mut ordered = order(found.iter().map(|(skill, ..)| skill.clone()).collect());
+    let mut ordered = order(found.iter().map(|found| found.skill.clone()).collect());
     for name in mandatory() {
         if !ordered.skills.iter().any(|skill| skill.name == name)
             && let Some(mut skill) = loaded.built_in(name)
@@ -96,16 +149,17 @@ pub fn load_but(folders: &[PathBuf], known: &dyn Fn(&Skill) -> Option<String>) -
             ordered.skills.insert(0, skill);
         }
     }
-    let read = |name: &str| found.iter().find(|(skill, ..)| skill.name == name);
-    let file = |name: &str| read(name).and_then(|(_, file, _)| file.clone());
+    let of = |name: &str| found.iter().find(|found| found.skill.name == name);
+    let place = |name: &str| of(name).map_or((None, Whose::Shipped), |found| (found.file.clone(), found.whose));
     for skill in &ordered.skills {
-        let (name, file, remarks) = (skill.name.clone(), file(&skill.name), skill.remarks.clone());
-        let took = read(&skill.name).map(|(.., took)| *took).unwrap_or_default();
-        loaded.reports.push(SkillReport { name, file, state: SkillState::Loaded, remarks, took });
+        let ((file, whose), remarks) = (place(&skill.name), told(&skill.remarks));
+        let took = of(&skill.name).map(|found| found.took).unwrap_or_default();
+        let name = skill.name.clone();
+        loaded.reports.push(SkillReport { name, file, whose, state: SkillState::Loaded, remarks, took });
     }
     for (skill, why) in ordered.left_out {
-        let holds_rules = !skill.rules.is_empty() || skill.lisp.has(Role::Gate);
-        loaded.keep_out(&skill.name, file(&skill.name), why.to_string(), holds_rules);
+        let why = loaded.why_left_out(&why);
+        loaded.keep_out(&skill.name, place(&skill.name), why, tightens(&skill));
         loaded.rules_alone.push(skill);
     }
     loaded.reports.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.file.cmp(&b.file)));
@@ -117,7 +171,15 @@ impl Loaded {
     /// Returns what is wrong with skills that have no rules, in words.
     pub fn complaints(&self) -> Vec<String> {
         let failed = self.reports.iter().filter_map(|report| match &report.state {
-            SkillState::Loaded | SkillState::Unread(_) => None,
+            SkillState::Loaded | SkillState::Unread(_) | SkillState::Off(_) => None,
+            SkillState::Waiting(_) => Some(format!(
+                "{} comes from outside and waits until you were shown it and confirmed it: M-x passepartout-skills",
+                report.called()
+            )),
+            SkillState::Failed(_) if report.is_strange() => Some(format!(
+                "{} comes from outside and cannot be used; M-x passepartout-skills says why",
+                report.called()
+            )),
             SkillState::Failed(why) => Some(format!("{}: {why}", report.name)),
         });
         failed.collect()
@@ -151,10 +213,15 @@ impl Loaded {
     }
 
     /// Notes that a skill is not loaded; when it holds rules or may hold some, a gate asks in their place.
-    fn keep_out(&mut self, name: &str, file: Option<PathBuf>, why: String, holds_rules: bool) {
+    fn keep_out(&mut self, name: &str, (file, whose): (Option<PathBuf>, Whose), why: String, holds_rules: bool) {
+        let why = bounded(&why);
         let state = if holds_rules {
             let place = file.as_ref().map_or_else(|| "built in".to_string(), |file| file.display().to_string());
-            self.unread.push(Unread::new(&format!("skill {name}"), format!("{place}: {why}")));
+            self.unread.push(match whose {
+                // Its name, its place and what is wrong with it are words of somebody else.
+                Whose::Outside => Unread::from_outside(name),
+                Whose::Own | Whose::Shipped => Unread::new(&format!("skill {name}"), format!("{place}: {why}")),
+            });
             SkillState::Unread(why)
         } else {
             SkillState::Failed(why)
@@ -162,6 +229,7 @@ impl Loaded {
         self.reports.push(SkillReport {
             name: name.to_string(),
             file,
+            whose,
             state,
             remarks: Vec::new(),
             took: Duration::ZERO,
@@ -173,58 +241,228 @@ impl Loaded {
         self.unread.push(Unread::new("the skills folder", format!("{}: {why}", folder.display())));
     }
 
-    /// Returns a skill that cannot be absent, as it is built in.
+    /// Has a gate ask in the place of what a skill forbade before it changed, which waits and was noted last.
+    fn distrust_change(&mut self, name: &str) {
+        self.unread.push(Unread::from_outside(name));
+        let text = "It is not what you confirmed any more, and nobody knows what that forbade: until you confirm it as it \
+                    is, take it out of use, or withdraw your word in M-x passepartout-rules, all but plain reading asks.";
+        if let Some(report) = self.reports.last_mut() {
+            report.remarks.push(text.to_string());
+        }
+    }
+
+    /// Returns what waits for the user.
+    pub fn waiting(&self) -> impl Iterator<Item = &Loosening> {
+        self.reports.iter().filter_map(|report| match &report.state {
+            SkillState::Waiting(loosening) => Some(loosening),
+            SkillState::Loaded | SkillState::Failed(_) | SkillState::Unread(_) | SkillState::Off(_) => None,
+        })
+    }
+
+    /// Returns what the model is told of skills that it may read.
+    pub fn offers(&self) -> Option<String> {
+        handbook::offers(self.installed.iter().map(|installed| &installed.handbook))
+    }
+
+    /// Notes that a skill is not in use, for a reason of the user's.
+    fn note(&mut self, name: &str, (file, whose): (&Path, Whose), state: SkillState) {
+        let file = Some(file.to_path_buf());
+        self.reports.push(SkillReport {
+            name: name.to_string(),
+            file,
+            whose,
+            state,
+            remarks: Vec::new(),
+            took: Duration::ZERO,
+        });
+    }
+
+    /// Returns whether a file waits or is out of use already: of a folder that is named twice, each counts once.
+    fn is_noted(&self, path: &Path) -> bool {
+        let noted = |report: &&SkillReport| matches!(report.state, SkillState::Waiting(_) | SkillState::Off(_));
+        self.reports.iter().filter(noted).any(|report| report.file.as_ref().is_some_and(|file| same(file, path)))
+    }
+
+    /// Returns why a skill has no place in the order, with what may still come.
+    fn why_left_out(&self, why: &OrderProblem) -> String {
+        let known = |name: &str| self.reports.iter().find(|report| report.name == name).map(|report| &report.state);
+        match why {
+            OrderProblem::Unknown { skill, dependency } => match known(dependency) {
+                Some(SkillState::Waiting(_)) => {
+                    format!("{skill} needs {dependency}, which waits for you to confirm it")
+                }
+                Some(SkillState::Off(_)) => format!("{skill} needs {dependency}, which you took out of use"),
+                Some(SkillState::Loaded | SkillState::Failed(_) | SkillState::Unread(_)) | None => why.to_string(),
+            },
+            OrderProblem::Circular { .. } | OrderProblem::Kept { .. } => why.to_string(),
+        }
+    }
+
+    /// Adds the built-in text of what cannot be absent and is not there, and of what was shipped and changed: until the
+    /// user decides about the change, what it was holds.
+    fn stand_in(&mut self, found: &mut Vec<Found>) {
+        let waits = |report: &&SkillReport| matches!(report.state, SkillState::Waiting(_));
+        let changed = self.reports.iter().filter(waits).map(|report| report.name.clone());
+        let names: Vec<String> = mandatory().map(str::to_string).chain(changed).collect();
+        for name in names {
+            if shipped::text(&name).is_some() && !found.iter().any(|found| found.skill.name == name) {
+                found.extend(self.built_in(&name).map(Found::built_in));
+            }
+        }
+    }
+
+    /// Returns a shipped skill as it is built in.
     fn built_in(&mut self, name: &str) -> Option<Skill> {
-        let (_, text) = MANDATORY.iter().find(|(mandatory, _)| *mandatory == name)?;
-        let read = outline(text.to_string()).and_then(|outline| parse(name, &outline).map_err(|why| why.to_string()));
-        read.map_err(|why| self.keep_out(name, None, why, true)).ok()
+        let text = shipped::text(name)?;
+        let parsed = outline(text.to_string())
+            .and_then(|outline| read(name, &outline, Examples::Run).map_err(|why| why.to_string()));
+        parsed.map_err(|why| self.keep_out(name, (None, Whose::Shipped), why, true)).ok()
     }
 }
 
 /// Returns the names of the skills that cannot be absent.
 pub fn mandatory() -> impl Iterator<Item = &'static str> {
-    MANDATORY.iter().map(|(name, _)| *name)
+    shipped::MANDATORY.into_iter()
 }
 
-/// A skill, its file, and how long it took to read.
-type Found = (Skill, Option<PathBuf>, Duration);
+/// Returns whether a skill tightens what may happen: it forbids or asks, it leaves its turns fewer tools, or it puts
+/// something else in the place of what is proposed.
+pub fn tightens(skill: &Skill) -> bool {
+    let narrows = skill.tools.is_some() || skill.lisp.has(Role::Refine);
+    narrows || !skill.rules.is_empty() || skill.lisp.has(Role::Gate)
+}
 
-fn read_one(path: PathBuf, known: &dyn Fn(&Skill) -> Option<String>, found: &mut Vec<Found>, loaded: &mut Loaded) {
+/// Where a file was found.
+struct Place<'a> {
+    folder: &'a Path,
+    whose: Whose,
+    ground: &'a Ground<'a>,
+}
+
+impl Place<'_> {
+    /// Returns whose a file of it is; without its text, where nobody could read that.
+    fn whose(&self, path: &Path, name: &str, text: Option<&str>) -> Whose {
+        let inside = || {
+            let (Ok(path), Ok(folder)) = (fs::canonicalize(path), fs::canonicalize(self.folder)) else { return false };
+            path.parent() == Some(folder.as_path()) && (self.ground.foreign)(&path).is_none()
+        };
+        let counts = match self.whose {
+            Whose::Shipped => text.is_none_or(|text| shipped::text(name) == Some(text)),
+            // Of a file that nobody could read nothing is quoted.
+            Whose::Own => inside() || (text.is_none() && (self.ground.foreign)(path).is_none()),
+            Whose::Outside => false,
+        };
+        if counts { self.whose } else { Whose::Outside }
+    }
+}
+
+/// A skill that may be used, its file, whose it is, and how long it took to read.
+struct Found {
+    skill: Skill,
+    file: Option<PathBuf>,
+    whose: Whose,
+    took: Duration,
+}
+
+impl Found {
+    fn built_in(skill: Skill) -> Found {
+        Found { skill, file: None, whose: Whose::Shipped, took: Duration::ZERO }
+    }
+}
+
+fn read_one(path: PathBuf, place: &Place<'_>, found: &mut Vec<Found>, loaded: &mut Loaded) {
     let begin = Instant::now();
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let unread = |text: Option<&str>| (Some(path.clone()), place.whose(&path, &name, text));
     if path.is_dir() {
-        return loaded.keep_out(&name, Some(path), "it is no regular file".to_string(), false);
+        return loaded.keep_out(&name, unread(None), "it is no regular file".to_string(), false);
     }
-    let text = match read_file(&path) {
+    if loaded.is_noted(&path) {
+        return;
+    }
+    // A link of somebody else may lead to what has no end.
+    let text = match text_of(&path, place.whose != Whose::Outside) {
         Ok(text) => text,
         // Nobody knows what stands in it.
-        Err(why) => return loaded.keep_out(&name, Some(path), why, true),
+        Err(why) => return loaded.keep_out(&name, unread(None), why, true),
     };
+    if let Some(built_in) = found.iter_mut().find(|found| found.file.is_none() && found.skill.name == name)
+        && shipped::text(&name) == Some(text.as_str())
+    {
+        // It is the very same.
+        built_in.file = Some(path);
+        return;
+    }
     let rules = may_hold_rules(&text);
+    let package = Package::of_text(&path, &name, &text);
+    let at @ (_, whose) = unread(Some(&text));
+    let trusted = whose != Whose::Outside || (place.ground.confirmed)(&package.loosening());
+    // What it forbade when it was confirmed may not stand in it any more.
+    let changed = !trusted && (place.ground.once)(&package.loosening());
     let outline = match outline(text) {
         Ok(outline) => outline,
-        Err(why) => return loaded.keep_out(&name, Some(path), why, true),
+        Err(why) => return loaded.keep_out(&name, at, why, true),
     };
-    let why = match (found.iter().find(|(skill, ..)| skill.name == name), parse(&name, &outline)) {
-        (Some((_, Some(first), _)), _) if same(first, &path) => return,
-        (Some((_, first, _)), _) => {
-            let first = first.as_ref().map_or_else(String::new, |first| first.display().to_string());
+    // What only tightens counts at once, and takes nothing else with it.
+    let examples = if trusted { Examples::Run } else { Examples::Left };
+    let tightening = || Skill { unconfirmed: !trusted, ..rules_alone(&name, &outline, examples) };
+    let why = match (found.iter().find(|found| found.skill.name == name), read(&name, &outline, examples)) {
+        (Some(Found { file: Some(first), .. }), _) if same(first, &path) => return,
+        (Some(Found { file, .. }), _) => {
+            let first = file.as_ref().map_or_else(|| "the program".to_string(), |first| first.display().to_string());
             format!("a skill of this name is already loaded from {first}; rename one of them")
         }
-        (None, Ok(skill)) => match known(&skill) {
-            None => return found.push((skill, Some(path), begin.elapsed())),
+        (None, Ok(skill)) => match renamed(&path).or_else(|| (place.ground.known)(&skill)) {
             Some(why) => why,
+            None => {
+                let off = package.off(tightens(&skill));
+                if mandatory().all(|name| name != skill.name) && (place.ground.confirmed)(&off) {
+                    return loaded.note(&skill.name, (&path, whose), SkillState::Off(off));
+                }
+                if trusted {
+                    let (file, took) = (Some(path), begin.elapsed());
+                    return found.push(Found { skill, file, whose, took });
+                }
+                loaded.note(&name, (&path, whose), SkillState::Waiting(package.loosening()));
+                if changed {
+                    loaded.distrust_change(&name);
+                }
+                return loaded.rules_alone.push(tightening());
+            }
         },
         (None, Err(why)) => why.to_string(),
     };
-    let gate = rules_alone(&name, &outline);
-    loaded.keep_out(&name, Some(path), why, rules || gate.lisp.has(Role::Gate));
+    let gate = tightening();
+    loaded.keep_out(&name, at, why, rules || changed || gate.lisp.has(Role::Gate));
     // What is wrong elsewhere in it takes no rule and no gate of its own out of force.
     loaded.rules_alone.push(gate);
 }
 
+/// Returns the beginning of what is said of a skill: it may quote a file, which may be long.
+fn bounded(text: &str) -> String {
+    match text.char_indices().nth(MAX_WORDS) {
+        None => text.to_string(),
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+    }
+}
+
+/// Returns what is odd about a skill, as far as it is told.
+fn told(remarks: &[String]) -> Vec<String> {
+    remarks.iter().take(MAX_REMARKS).map(|remark| bounded(remark)).collect()
+}
+
+/// Returns why a link cannot stand for what it leads to; `None` for what is none, or has one name with it.
+fn renamed(path: &Path) -> Option<String> {
+    let real = fs::canonicalize(path).ok()?;
+    let (name, other) = (path.file_name()?, real.file_name()?.to_string_lossy());
+    (name.to_string_lossy() != other).then(|| {
+        let other = exact(&clip(&other));
+        format!("it is a link to “{other}”, and a skill has the name of its file; give the link that name")
+    })
+}
+
 /// Returns whether two paths lead to one file: of a folder that is named twice, each skill counts once.
-fn same(one: &Path, other: &Path) -> bool {
+pub fn same(one: &Path, other: &Path) -> bool {
     fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }
 
@@ -232,18 +470,18 @@ fn outline(text: String) -> Result<Outline, String> {
     scan(Arc::from(text), &ScanOptions::default()).map_err(|why| why.to_string())
 }
 
-fn read_file(path: &Path) -> Result<String, String> {
-    let about = fs::metadata(path).map_err(|why| format!("it cannot be read: {why}"))?;
-    if !about.is_file() {
-        return Err("it is no regular file".to_string());
-    }
-    if about.len() > MAX_FILE {
-        return Err(format!("it has {} bytes; a skill has at most 256 kB", about.len()));
-    }
-    let bytes = fs::read(path).map_err(|why| format!("it cannot be read: {why}"))?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err("it grew while it was read; a skill has at most 256 kB".to_string());
-    }
+/// Reads the file of a skill.
+///
+/// # Errors
+/// In words: when it cannot be read, is no regular file, is too large, or is no text.
+pub fn read_file(path: &Path) -> Result<String, String> {
+    text_of(path, true)
+}
+
+/// Reads the file of a skill; `follow` says whether it may be a link.
+fn text_of(path: &Path, follow: bool) -> Result<String, String> {
+    let read = package::limited(path, MAX_FILE, follow).map_err(|why| format!("it {why}"))?;
+    let bytes = read.ok_or("it is too large; a skill has at most 256 kB")?;
     String::from_utf8(bytes).map_err(|why| format!("it is not UTF-8 at byte {}", why.utf8_error().valid_up_to()))
 }
 

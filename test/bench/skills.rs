@@ -9,12 +9,18 @@ use passepartout::domain::sexp::reader::Sexp;
 use passepartout::domain::skill::lisp::Role;
 use passepartout::edge::sandbox::Launcher;
 use passepartout::edge::skill_host::{CALL, LispHost, Tried, cases};
-use passepartout::edge::skills::load;
+use passepartout::edge::skills::{Ground, Loaded, Source, Whose};
 use passepartout::edge::survey::Confinement;
 use passepartout::edge::worker::{Told, WorkerLimits, Workers};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Loads a folder of the user's own.
+fn load(folder: &std::path::Path) -> Loaded {
+    let ground = Ground { confirmed: &|_| false, once: &|_| false, foreign: &|_| None, known: &|_| None };
+    passepartout::edge::skills::load(&[Source { folder: folder.to_path_buf(), whose: Whose::Own }], &ground)
+}
 
 const PLAIN: usize = 200;
 const LISP: usize = 50;
@@ -36,7 +42,7 @@ pub fn print() {
         std::fs::write(folder.path().join(format!("plain-{n:03}.org")), plain(n)).unwrap();
     }
     let begin = Instant::now();
-    let loaded = load(&[folder.path().to_path_buf()]);
+    let loaded = load(folder.path());
     let took = begin.elapsed().as_secs_f64();
     let ours = loaded.skills.iter().filter(|skill| skill.name.starts_with("plain-")).count();
     assert_eq!(ours, PLAIN, "{:?}", loaded.complaints());
@@ -51,7 +57,7 @@ fn lisp() {
     for n in 0..LISP {
         std::fs::write(folder.path().join(format!("lisp-{n:03}.org")), with_lisp(n)).unwrap();
     }
-    let loaded = load(&[folder.path().to_path_buf()]);
+    let loaded = load(folder.path());
     let launcher = Launcher::at(Path::new(env!("CARGO_BIN_EXE_passepartout-run"))).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let _entered = runtime.enter();

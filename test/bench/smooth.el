@@ -30,6 +30,8 @@
 ;;   ours     the real module streams 1 MB at 50 kB/s from a model server
 ;;            into a chat, and reads 10,000 headings again and again
 ;;   follow   the same with point at the end, so that the window scrolls
+;;   hostile  as ours, while the Lisp of skills that want the question
+;;            loops, floods, grows, recurses and starts timers
 ;;
 ;; A late tick also delays those that should have come meanwhile; they
 ;; are counted as late as they would have been.  Garbage collections are
@@ -207,6 +209,29 @@
   "Stream an answer into a chat whose window scrolls."
   (smooth--child-ours t))
 
+(defconst smooth--pack
+  '(("deep" . "(progn (setq max-lisp-eval-depth 100000000 max-specpdl-size 100000000) (fset 'deep (lambda (n) (1+ (funcall 'deep n)))) (funcall 'deep 1))")
+    ("flood" . "(let ((s (make-string 1000000 ?a))) (while t (send-string-to-terminal s)))")
+    ("grow" . "(let (l) (while t (push (make-vector 1000000 0) l)))")
+    ("huge" . "(make-string 10000000000 ?a)")
+    ("loop" . "(while t)")
+    ("timers" . "(progn (dotimes (_ 100000) (run-with-timer 0 0.001 #'ignore)) nil)"))
+  "What hostile skills do in place of an answer, by their names.")
+
+(defun smooth--write-pack (folder)
+  "Write hostile skills to FOLDER, which are for the question that is asked."
+  (make-directory folder t)
+  (pcase-dolist (`(,name . ,code) smooth--pack)
+    (with-temp-file (expand-file-name (concat name ".org") folder)
+      (insert "#+TITLE: Hostile: " name "\n"
+              "#+TRIGGER: sensor:user-input words:\"tell me all\"\n"
+              "* Code\n#+NAME: handler\n#+begin_src emacs-lisp\n"
+              "(lambda (_) " code ")\n#+end_src\n"))))
+
+(defun smooth--child-hostile ()
+  "Stream an answer for which hostile skills were asked first."
+  (smooth--child-ours))
+
 (defun smooth-edit ()
   "Add a heading to the buffer that the agent follows."
   (interactive)
@@ -302,7 +327,8 @@
                         (concat "SMOOTH_URL=" (nth 1 server))
                         (concat "HOME=" (expand-file-name "home" world))
                         (concat "XDG_STATE_HOME=" (expand-file-name (concat "state-" mode) world))
-                        (concat "XDG_CONFIG_HOME=" (expand-file-name "config" world))
+                        (concat "XDG_CONFIG_HOME="
+                                (expand-file-name (if (equal mode "hostile") "hostile" "config") world))
                         (concat "XDG_CACHE_HOME=" (expand-file-name "cache" world)))
                   process-environment))
          (default-directory world)
@@ -400,14 +426,15 @@ Ticks that were left out because one came late are put in."
           (dolist (folder '("memex" "project" "home" "config" "cache"))
             (make-directory (expand-file-name folder world)))
           (smooth--write-memex (expand-file-name "memex" world) 0)
+          (smooth--write-pack (expand-file-name "hostile/passepartout/skills/" world))
           (princ (format "Lateness of a timer of 10 ms in Emacs %s, in ms (an answer of %d bytes at %d bytes/s, %d headings read every second):\n"
                          emacs-version smooth--bytes smooth--rate smooth--headings))
           (princ "|         |        | without collections               |  with collections | collections    | Lisp  |\n")
           (princ "| mode    |  ticks |     p50 |     p99 |   p99.9 |    most |     p99 |   p99.9 |   no |    most | kB/s  |\n")
-          (dolist (mode (split-string (or (getenv "SMOOTH_MODES") "idle plain ours follow")))
+          (dolist (mode (split-string (or (getenv "SMOOTH_MODES") "idle plain ours follow hostile")))
             (let ((worst (smooth--row mode (smooth--measure world mode nil))))
               (cond ((equal mode "idle") (setq yardstick worst))
-                    ((and (member mode '("ours" "follow"))
+                    ((and (member mode '("ours" "follow" "hostile"))
                           (> (- worst (or yardstick 0.0)) smooth--goal))
                      (setq status 1)
                      (princ (format "  %s misses the goal of %d ms at p99.9 beyond idle.\n"

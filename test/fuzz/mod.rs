@@ -131,5 +131,6 @@ fuzz_tests!(
     live,
     recall,
     query,
-    settings
+    settings,
+    handbook
 );

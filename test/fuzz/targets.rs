@@ -1,6 +1,6 @@
 //! The targets: what must hold for any bytes at all.
 
-use super::words::{FRAME, LISP, ORG, QUERY, RECALL, SECRET, SEXP, SHELL};
+use super::words::{FRAME, LISP, ORG, QUERY, RECALL, SECRET, SEXP, SHELL, YAML};
 use jiff::civil::{DateTime, date};
 use passepartout::domain::action::Action;
 use passepartout::domain::gate::clearance::ask_all;
@@ -29,6 +29,7 @@ use passepartout::domain::recall::grammar;
 use passepartout::domain::scope::Scope;
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::domain::signal::Sensor;
+use passepartout::domain::skill::handbook;
 use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::proposal;
 use passepartout::edge::config::{Config, Surroundings};
@@ -69,6 +70,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "recall", words: RECALL, run: recall },
     Target { name: "query", words: QUERY, run: query },
     Target { name: "settings", words: SEXP, run: settings },
+    Target { name: "handbook", words: YAML, run: handbook },
 ];
 
 /// Returns bytes as text, as lossy reading gives it.
@@ -472,4 +474,15 @@ fn settings(bytes: &[u8]) {
     let mut config = Config::read(&surroundings);
     config.take_settings(&settings);
     assert!(config.store.is_absolute() || config.store.as_os_str().is_empty() || settings.text_at("store").is_some());
+}
+
+/// What a `SKILL.md` says is bounded, on one line where it must be, and is what stands in it.
+fn handbook(bytes: &[u8]) {
+    let text = text(bytes);
+    let Ok(read) = handbook::read("a", &text) else { return };
+    assert_eq!(read.name, "a");
+    assert!(handbook::is_name(&read.name) && !read.description.is_empty() && read.description.chars().count() <= 1024);
+    assert!(!read.description.contains(['\n', '\r', '\t']) && !read.body.trim().is_empty());
+    assert!(text.contains(&read.body), "the body is a part of the file");
+    assert!(read.offer().chars().count() < 8 * 320 && !read.offer().contains('\n'));
 }

@@ -126,7 +126,8 @@
             (string-suffix-p "\n3\nlisp> " (buffer-string))))
         (should (equal (funcall eval "garden") "\n3\n"))
         (should (string-prefix-p "\nError: " (funcall eval "(car 1)")))
-        (should (string-match-p "documentation" (funcall eval ",inspect car")))
+        (should (string-match-p "^car is a function of 1 argument\\.$"
+                                (funcall eval ",inspect car")))
         (should (string-match-p ",load FILE" (funcall eval ",help")))
         (passepartout-repl-tests-type "(while t)")
         (passepartout-repl-interrupt)

@@ -32,7 +32,6 @@ async fn engine(home: &Home, server: &FakeServer) -> Arc<Engine> {
         .engine_with(|config| {
             provide(config, &[("fake", server, true)], &["fake"]);
             config.permissions.insert("org-set-todo".into(), Level::Allow);
-            config.skill_directories = vec![home.project("skills").into()];
         })
         .await;
     home.read(&engine).await;
@@ -66,9 +65,9 @@ async fn a_skill_chooses_what_ends_a_fault_of_its_turns() {
         // The model fails; and a tool fails, and the model behind it.
         for (replies, failed_tool) in [(vec![down()], false), (vec![missing(), down()], true)] {
             let home = Home::new(&[("home.org", TILES)]);
-            std::fs::create_dir(home.project("skills")).expect("a folder");
+            std::fs::create_dir_all(home.own_skills()).expect("a folder");
             let skill = format!("#+TITLE: Figures\n#+TRIGGER: words:figures\n{line}* Prompt\nCount.\n");
-            std::fs::write(home.project("skills/figures.org"), skill).expect("a skill");
+            std::fs::write(format!("{}/figures.org", home.own_skills()), skill).expect("a skill");
             let server = FakeServer::start(replies);
             let engine = engine(&home, &server).await;
             let before = (engine.head(), engine.view().root());
@@ -92,9 +91,9 @@ async fn a_skill_chooses_what_ends_a_fault_of_its_turns() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_skill_with_an_unknown_choice_is_kept_out_and_the_doctor_can_say_why() {
     let home = Home::new(&[]);
-    std::fs::create_dir(home.project("skills")).expect("a folder");
+    std::fs::create_dir_all(home.own_skills()).expect("a folder");
     let skill = "#+TITLE: Figures\n#+TRIGGER: words:figures\n#+ON_ERROR: retry\n* Prompt\nCount.\n";
-    std::fs::write(home.project("skills/figures.org"), skill).expect("a skill");
+    std::fs::write(format!("{}/figures.org", home.own_skills()), skill).expect("a skill");
     let engine = engine(&home, &FakeServer::start([])).await;
     let why = "figures: line 3: #+ON_ERROR: “retry” does not end a fault; there are skip, fallback and abort";
     assert!(engine.skill_report().1.contains(&why.to_string()), "{:?}", engine.skill_report());
@@ -104,13 +103,13 @@ async fn a_skill_with_an_unknown_choice_is_kept_out_and_the_doctor_can_say_why()
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_that_are_not_in_force_are_told_once_and_the_doctor_calls_it_unhealthy() {
     let home = Home::new(&[]);
-    std::fs::create_dir(home.project("skills")).expect("a folder");
+    std::fs::create_dir_all(home.own_skills()).expect("a folder");
     let skill = "#+ON_ERROR: retry\n* Rules\n| tool | pattern | verdict | reason |\n| shell | git push* | deny | No. |\n\
                  * Examples\n| tool | example | match |\n| shell | git push x | deny |\n";
-    std::fs::write(home.project("skills/push.org"), skill).expect("a skill");
+    std::fs::write(format!("{}/push.org", home.own_skills()), skill).expect("a skill");
     let server = FakeServer::start([]);
     let engine = engine(&home, &server).await;
-    let why = format!("({}: line 1: #+ON_ERROR: “retry” does not end a fault", home.project("skills/push.org"));
+    let why = format!("({}/push.org: line 1: #+ON_ERROR: “retry” does not end a fault", home.own_skills());
     let told = |text: &str| text.matches(&why).count();
     assert_eq!(lines(&engine).iter().map(|line| told(line)).sum::<usize>(), 1, "{:#?}", lines(&engine));
     for count in [1, 0] {

@@ -591,4 +591,15 @@ async fn a_skill_that_is_saved_is_read_a_moment_later() {
     fs::rename(folder.join("mine.org"), folder.join("ours.org")).expect("renamed");
     followed.until("the skill is there under its new name", has("ours"));
     assert!(!has("mine")(&followed.engine));
+    // A folder with a SKILL.md counts with all of its files.
+    let listed =
+        |name: &'static str| move |engine: &Engine| engine.known_skills().iter().any(|known| known.report.name == name);
+    fs::create_dir_all(folder.join("forms")).expect("a folder");
+    followed.until("the folder is seen", |_| true);
+    fs::write(folder.join("forms/SKILL.md"), "---\nname: forms\ndescription: Fills.\n---\nAsk.\n").expect("a file");
+    followed.until("its skill is there", listed("forms"));
+    let waits = |engine: &Engine| engine.skills().loaded.waiting().map(|it| it.hash()).collect::<Vec<_>>();
+    let before = waits(&followed.engine);
+    fs::write(folder.join("forms/fields.md"), "Field 12.\n").expect("a file");
+    followed.until("a file of it is news", |engine| waits(engine) != before);
 }

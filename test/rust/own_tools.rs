@@ -485,12 +485,11 @@ async fn rules_name_tools_of_ones_own_whether_they_are_declared_or_not() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_skill_that_lists_its_tools_leaves_those_of_the_user_out() {
-    let world = World::new(|home, config| {
-        let folder = home.folder.path().join("skills");
+    let world = World::new(|_, config| {
+        let folder = config.settings.join("skills");
         std::fs::create_dir_all(&folder).expect("a folder");
         let text = "#+TITLE: Narrow\n#+TRIGGER: sensor:user-input words:\"do it\"\n#+TOOLS: memory-search\n\n* Prompt\nBe brief.\n";
         std::fs::write(folder.join("narrow.org"), text).expect("a file");
-        config.skill_directories = vec![folder];
     })
     .await;
     assert_eq!(world.engine.skill_report().1, Vec::<String>::new());

@@ -185,7 +185,7 @@ async fn a_repl_keeps_its_state_loads_what_the_gates_let_and_asks_no_model() {
     }
     assert_eq!(told, "Value: 42\n--- output ---\nsaid");
     assert_eq!(typed(&world, ",load ours.el").await.0, "Value: 44");
-    assert!(typed(&world, ",inspect car").await.0.contains("(function 1 . 1)"));
+    assert!(typed(&world, ",inspect car").await.0.contains("car is a function of 1 argument."));
     assert!(typed(&world, "(car 1)").await.0.starts_with("Error: "));
     let (told, ending) = typed(&world, ",load .env").await;
     assert!(told.contains("out of bounds") && ending == Ending::Failed, "{told}");

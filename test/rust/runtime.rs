@@ -65,7 +65,14 @@ pub(crate) fn settings(home: &Home, server: Option<&FakeServer>, cascade: &str) 
 impl Client {
     /// Starts a core on a home and waits until the memex is read.
     pub(crate) fn start(home: &Home, server: Option<&FakeServer>, cascade: &str) -> Client {
-        let mut client = Client::begin(&settings(home, server, cascade));
+        Client::start_with(home, server, cascade, "")
+    }
+
+    /// The same with more settings.
+    pub(crate) fn start_with(home: &Home, server: Option<&FakeServer>, cascade: &str, more: &str) -> Client {
+        let settings = settings(home, server, cascade);
+        let settings = settings.strip_suffix(')').expect("a list");
+        let mut client = Client::begin(&format!("{settings} {more})"));
         client.wait("the memex to be read", |m| {
             m.name_at("type") == Some("log") && text(m, "text").starts_with("the memex has ")
         });

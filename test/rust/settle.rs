@@ -202,17 +202,16 @@ fn add(id: &'static str) -> FakeCall<'static> {
 
 /// Starts an engine with a skill for headings of one tag, which lists its tools; without a list there is no skill.
 async fn with_skill(home: &Home, server: &FakeServer, tools: Option<&str>) -> Arc<Engine> {
-    let folder = home.project("skills");
+    let folder = home.own_skills();
     let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir(&folder).expect("a folder");
+    std::fs::create_dir_all(&folder).expect("a folder");
     if let Some(tools) = tools {
         let text = format!("#+TITLE: Money\n#+TRIGGER: tag:finance\n#+TOOLS: {tools}\n* Prompt\nCount the coins.\n");
-        std::fs::write(home.project("skills/money.org"), text).expect("a skill");
+        std::fs::write(format!("{folder}/money.org"), text).expect("a skill");
     }
     let engine = home
         .engine_with(|config| {
             provide(config, &[("fake", server, true)], &["fake"]);
-            config.skill_directories = vec![folder.into()];
         })
         .await;
     home.read(&engine).await;

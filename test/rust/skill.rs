@@ -1,5 +1,6 @@
 //! Skills: reading, examples, triggers, order, gates, and those that ship.
 
+use crate::support::skills::load;
 use passepartout::domain::action::Action;
 use passepartout::domain::gate::facts::{Facts, FileKind, PathFact, PathForm};
 use passepartout::domain::gate::rule::Rules;
@@ -17,7 +18,7 @@ use passepartout::domain::skill::trigger::{SignalFacts, Trigger};
 use passepartout::domain::skill::{Skill, mandates, offered, on_error, triggered};
 use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::error::Resolution;
-use passepartout::edge::skills::{Loaded, SkillState, load};
+use passepartout::edge::skills::{Loaded, SkillState};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
@@ -258,7 +259,8 @@ fn order_follows_needs_and_names_what_is_wrong() {
     );
 }
 
-fn scope() -> Scope {
+/// Returns what a turn without notes may see and touch.
+pub fn scope() -> Scope {
     Scope {
         session: SessionId("s".to_string()),
         memex: Vec::new(),
@@ -336,6 +338,11 @@ fn tools_are_only_taken_away() {
         ["memory-search", "shell", "message"]
     );
     assert_eq!(offered(&toolbox, None).len(), toolbox.offered().count());
+    let names = |skill: &Skill| offered(&toolbox, Some(skill)).iter().map(|tool| tool.name).collect::<Vec<_>>();
+    let all = Skill { tools: None, ..skill.clone() };
+    assert!(!names(&all).contains(&"lisp-edit"), "what no skill lists stands in no prompt");
+    let lists = Skill { tools: Some(["lisp-edit", "restore"].map(str::to_string).into()), ..skill.clone() };
+    assert_eq!(names(&lists), ["message", "lisp-edit"], "and what only the user may ask for in none");
     let gate = ToolsGate::new(&skill).unwrap();
     let none = Facts::default();
     assert_eq!(verdict(&gate, "shell", serde_json::json!({"command": "ls"}), &none), "pass");
@@ -360,13 +367,21 @@ fn every_shipped_skill_loads_and_every_rule_has_an_example() {
         names,
         [
             "archivist",
+            "context-manager",
             "dispatcher",
             "event-orchestrator",
+            "help",
+            "inbox",
+            "memory",
             "organize-subtree",
             "permissions",
             "policy",
             "programming",
+            "providers",
+            "reflection",
+            "self-improve",
             "standards",
+            "task-integrity",
             "validator",
             "vault",
             "weekly-review"

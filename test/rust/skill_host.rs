@@ -252,7 +252,7 @@ async fn a_turn_asks_the_gate_of_a_skill() {
         "house.org",
         "* TODO Boiler\n:PROPERTIES:\n:ID: boiler\n:END:\n* TODO Roof\n:PROPERTIES:\n:ID: roof\n:END:\n",
     )]);
-    let folder = home.project("skills");
+    let folder = home.own_skills();
     std::fs::create_dir_all(&folder).unwrap();
     let gate = "(lambda (case) (if (equal (plist-get (plist-get case :arguments) :id) \"roof\") '(deny \"The roof is the landlord's.\") 'pass))";
     std::fs::write(format!("{folder}/landlord.org"), format!("#+TITLE: Landlord\n* Gate\n{}", block("gate", gate)))
@@ -267,7 +267,6 @@ async fn a_turn_asks_the_gate_of_a_skill() {
         .engine_with(|config| {
             provide(config, &[("fake", &server, true)], &["fake"]);
             config.permissions.insert("org-set-todo".into(), Level::Allow);
-            config.skill_directories = vec![folder.into()];
         })
         .await;
     home.read(&engine).await;

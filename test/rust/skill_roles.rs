@@ -2,7 +2,7 @@
 //! how it ends; and skills that change while a turn goes on. It needs an Emacs.
 
 use crate::skill_host::{block, possible, workers};
-use crate::support::engine::{Home, provide, waiting};
+use crate::support::engine::{Home, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::scope::Level;
 use passepartout::domain::skill::lisp::Role;
@@ -32,15 +32,13 @@ impl House {
             return None;
         }
         let home = Home::new(&[("house.org", HOUSE)]);
-        fs::create_dir_all(home.project("skills")).unwrap();
-        fs::write(home.project("skills/house.org"), text).unwrap();
+        fs::create_dir_all(home.own_skills()).unwrap();
+        fs::write(file(&home), text).unwrap();
         let server = FakeServer::start(replies);
-        let folder = home.project("skills");
         let engine = home
             .engine_with(|config| {
                 provide(config, &[("fake", &server, true)], &["fake"]);
                 config.permissions.insert("org-set-todo".into(), level);
-                config.skill_directories = vec![folder.into()];
             })
             .await;
         home.read(&engine).await;
@@ -55,6 +53,11 @@ impl House {
     fn sent(&self) -> String {
         self.server.requests().last().map(|request| request.body.clone()).unwrap_or_default()
     }
+}
+
+/// Returns the file of the skill `house`.
+fn file(home: &Home) -> String {
+    format!("{}/house.org", home.own_skills())
 }
 
 /// Reads the skills anew, on a thread that waits for it.
@@ -148,13 +151,11 @@ async fn what_is_rewritten_is_judged_instead_and_shown_beside_what_was_proposed(
     // After a new start it is the same action, bound to the same approval.
     let shown = plan.shown();
     house.engine.close().await;
-    let folder = house.home.project("skills");
     let engine = house
         .home
         .engine_with(|config| {
             provide(config, &[("fake", &house.server, true)], &["fake"]);
             config.permissions.insert("org-set-todo".into(), Level::Ask);
-            config.skill_directories = vec![folder.into()];
         })
         .await;
     house.home.read(&engine).await;
@@ -216,7 +217,7 @@ async fn a_skill_that_is_saved_is_taken_at_once_and_a_turn_under_way_goes_on() {
     let (role, code) = denies("none", "Never.");
     let before = skill(&[(role, &code)]);
     let Some(house) = House::new(&before, Level::Allow, vec![]).await else { return };
-    let (engine, file) = (house.engine.clone(), house.home.project("skills/house.org"));
+    let (engine, file) = (house.engine.clone(), file(&house.home));
     let (role, code) = denies("roof", "The roof is the landlord's.");
     let after = skill(&[(role, &code)]);
     let runtime = tokio::runtime::Handle::current();
@@ -260,7 +261,7 @@ async fn lisp_that_was_parked_is_called_again_once_it_is_changed() {
     }
     let runs = house.known("house").runs;
     assert!(runs.is_parked(Role::Handler) && runs.calls == 3, "{runs:?}");
-    fs::write(house.home.project("skills/house.org"), skill(&[("handler", "(lambda (_) \"It stands.\")")])).unwrap();
+    fs::write(file(&house.home), skill(&[("handler", "(lambda (_) \"It stands.\")")])).unwrap();
     house.engine.reload_skills().await;
     let (_, streamed) = house.home.ask(&house.engine, "how is the house?").await;
     assert_eq!(streamed, "It stands.");
@@ -315,8 +316,8 @@ async fn lisp_is_tried_out_and_a_gate_that_belies_its_examples_keeps_its_skill_o
     };
     let good = skill(&[("gate", gate)]) + &table("ask");
     let Some(house) = House::new(&good, Level::Allow, (0..3).map(|_| says("Well.")).collect()).await else { return };
-    let file = house.home.project("skills/house.org");
-    let second = house.home.project("skills/second.org");
+    let file = file(&house.home);
+    let second = format!("{}/second.org", house.home.own_skills());
     house.engine.try_skills().await;
     assert_eq!(house.known("house").report.state, SkillState::Loaded);
     for (text, why) in [
@@ -349,12 +350,12 @@ async fn lisp_is_tried_out_and_a_gate_that_belies_its_examples_keeps_its_skill_o
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_of_skills_that_goes_away_has_everything_asked() {
     let Some(house) = House::new(&skill(&[]), Level::Allow, vec![closes("roof"), says("Well.")]).await else { return };
-    fs::rename(house.home.project("skills"), house.home.project("away")).unwrap();
+    fs::rename(house.home.own_skills(), house.home.project("away")).unwrap();
     let changes = house.engine.reload_skills().await;
     assert!(changes.iter().any(|change| change.ends_with("is away")), "{changes:?}");
     let (finished, _) = house.home.ask(&house.engine, "the roof is done").await;
     assert_eq!(finished.report.ending, Ending::Parked);
-    fs::rename(house.home.project("away"), house.home.project("skills")).unwrap();
+    fs::rename(house.home.project("away"), house.home.own_skills()).unwrap();
     house.engine.reload_skills().await;
     assert_eq!(house.engine.skill_gaps(), Vec::<String>::new());
     house.engine.close().await;
@@ -365,7 +366,7 @@ async fn what_a_skill_loosens_counts_from_the_next_turn() {
     let rules = "* Rules\n| tool | pattern | verdict | reason |\n|-\n| org-set-todo | id: roof | deny | Not mine. |\n\
                  * Examples\n| tool | example | match |\n|-\n| org-set-todo | id: roof | deny |\n";
     let Some(house) = House::new(&format!("{}{rules}", skill(&[])), Level::Allow, vec![]).await else { return };
-    let (engine, file) = (house.engine.clone(), house.home.project("skills/house.org"));
+    let (engine, file) = (house.engine.clone(), file(&house.home));
     let runtime = tokio::runtime::Handle::current();
     let loosen = move || {
         fs::write(&file, skill(&[])).unwrap();
@@ -381,4 +382,39 @@ async fn what_a_skill_loosens_counts_from_the_next_turn() {
     house.home.ask(&house.engine, "the house is done").await;
     assert!(house.home.read_file("house.org").contains("* DONE Roof"));
     house.engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_due_may_be_the_work_of_a_skill_and_no_model_is_asked() {
+    let job = |when: &str| {
+        format!(
+            "* TODO Round\nSCHEDULED: {when}\n:PROPERTIES:\n:ID: round\n:PP_RUN: skill:house\n:PP_ALWAYS: t\n:END:\n"
+        )
+    };
+    for (code, outcome, parked) in [
+        ("(lambda (_) nil)", "done", false),
+        ("(lambda (signal) (plist-get signal :sensor))", "done", false),
+        (
+            "(lambda (_) '(:tool \"org-set-todo\" :args (:id \"boiler\" :state \"DONE\") :explanation \"The round was made.\"))",
+            "waits",
+            true,
+        ),
+        ("(lambda (_) (error \"no\"))", "failed", false),
+    ] {
+        let Some(house) = House::new(&skill(&[("job", code)]), Level::Allow, vec![]).await else { return };
+        fs::write(house.home.file("round.org"), job("<2026-03-02 Mon 08:00 +1d>")).unwrap();
+        house.home.read(&house.engine).await;
+        let key = house.engine.jobs()[0].key.clone();
+        house.engine.propose_job(&origin(), &key).await.unwrap();
+        house.home.approve(&house.engine, &waiting(&house.engine)).await.unwrap();
+        let finished = house.engine.run_job_now(&origin(), &key).await.unwrap();
+        assert_eq!(
+            house.engine.jobs()[0].ran.as_ref().map(|(_, came)| came.as_str()),
+            Some(outcome),
+            "{code}: {finished:?}"
+        );
+        assert_eq!(finished.report.ending == Ending::Parked, parked, "{code}");
+        assert_eq!(house.server.requests().len(), 0, "{code}");
+        house.engine.close().await;
+    }
 }

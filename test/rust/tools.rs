@@ -7,6 +7,8 @@ use passepartout::domain::editor::{Question, Row};
 use passepartout::domain::gate::plan::FlightPlan;
 use passepartout::domain::gate::show::diff;
 use passepartout::domain::scope::Level;
+use passepartout::domain::skill::Skill;
+use passepartout::domain::tool::{Offered, Toolbox};
 use passepartout::domain::turn::Ending;
 use passepartout::edge::editor::{Buffer, Editor, Splice};
 use passepartout::edge::engine::Engine;
@@ -36,6 +38,7 @@ impl World {
         let engine = home
             .engine_with(|config| {
                 crate::support::engine::provide(config, &[("fake", &server, local)], &["fake"]);
+                config.shipped_skills = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/skills").into());
                 for tool in allowed {
                     config.permissions.insert(tool.to_string(), Level::Allow);
                 }
@@ -55,14 +58,15 @@ impl World {
         self.calls(&[(tool, args)]).await.remove(0)
     }
 
-    async fn calls(&self, calls: &[(&str, Value)]) -> Vec<String> {
+    pub(crate) async fn calls(&self, calls: &[(&str, Value)]) -> Vec<String> {
         for (tool, args) in calls {
             let mut args = args.clone();
             args["explanation"] = json!("The user asked for exactly this.");
             self.server.push(Reply::answer(Dialect::OpenAi, &[], &[("c1", tool, args)]));
         }
         self.server.push(Reply::answer(Dialect::OpenAi, &["Done."], &[]));
-        let (finished, _) = self.home.ask(&self.engine, "please do that").await;
+        let tools: Vec<&str> = calls.iter().map(|(tool, _)| *tool).collect();
+        let (finished, _) = self.home.ask(&self.engine, &self.words_for(&tools)).await;
         if finished.report.ending == Ending::Parked {
             // The words that were to follow wait for the plan.
             return vec!["parked".to_string()];
@@ -72,6 +76,18 @@ impl World {
         let results: Vec<String> =
             results.map(|result| result["content"].as_str().expect("a text").to_string()).collect();
         results[results.len() - calls.len()..].to_vec()
+    }
+
+    /// Returns words in whose turn a model may call some tools: those that trigger the skill that ships and lists them.
+    fn words_for(&self, tools: &[&str]) -> String {
+        let toolbox = Toolbox::builtin();
+        let listed = |tool: &&&str| toolbox.get(tool).is_some_and(|tool| tool.offered == Offered::BySkill);
+        let Some(tool) = tools.iter().find(listed) else { return "please do that".to_string() };
+        let skills = self.engine.skills();
+        let lists = |skill: &&Skill| skill.tools.as_ref().is_some_and(|tools| tools.contains(*tool));
+        let skill = skills.loaded.skills.iter().find(lists).unwrap_or_else(|| panic!("no skill lists {tool}"));
+        let words = skill.triggers.iter().find_map(|trigger| trigger.words.first());
+        format!("please do that: {}", words.expect("it is triggered by words"))
     }
 
     /// Returns how often the model was asked.

@@ -13,7 +13,7 @@ use passepartout::domain::label::{Labels, Privacy, Provenance, Trust};
 use passepartout::domain::port::{Call, Locality, Message};
 use passepartout::domain::signal::{Body, Depth, Role};
 use passepartout::domain::turn::error::{Fault, Resolution};
-use passepartout::domain::turn::prompt::{Briefing, Lean, Standing};
+use passepartout::domain::turn::prompt::{Briefing, Lean, Standing, Voice};
 use passepartout::domain::turn::{Conversation, EXACTLY, Ending, Start, TRYING, prompt, refused};
 use serde_json::json;
 use std::sync::Arc;
@@ -971,7 +971,7 @@ async fn the_length_of_what_stays_goes_with_the_prompt() {
 /// A briefing of which each part has ten words.
 fn ten_of_each(lean: Lean) -> Briefing {
     let ten = |word: &str| [word; 10].join(" ");
-    let standing = |word: &str, own: bool| Standing { text: ten(word), own, always: true };
+    let standing = |word: &str, whose: Voice| Standing { text: ten(word), whose, always: true };
     let notes = match lean {
         Lean::Whole | Lean::Log | Lean::Mandates | Lean::Outline => "note note note note note focus",
         Lean::Half => "note note focus",
@@ -982,7 +982,7 @@ fn ten_of_each(lean: Lean) -> Briefing {
         outline: ten("outline"),
         memory: notes.to_string(),
         log: vec![ten("log")],
-        standing: vec![standing("rule", true), standing("mandate", false)],
+        standing: vec![standing("rule", Voice::User), standing("mandate", Voice::Shipped)],
         ..Briefing::default()
     }
 }

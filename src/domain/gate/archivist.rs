@@ -34,6 +34,8 @@ impl Gate for Archivist {
             | Effect::ReadEditor
             | Effect::WriteFile
             | Effect::Commit
+            | Effect::Delegate
+            | Effect::Configure
             | Effect::ShowInEditor
             | Effect::Execute
             | Effect::Evaluate

@@ -50,7 +50,7 @@ impl Badge {
 pub fn badge(effect: Option<Effect>, facts: &Facts) -> Badge {
     let Some(effect) = effect else { return Badge::Irreversible };
     match effect {
-        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => Badge::Nothing,
+        Effect::Reply | Effect::Delegate | Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => Badge::Nothing,
         // Windows and buffers of the user's change, and nobody puts them back.
         Effect::ShowInEditor => Badge::Irreversible,
         // What it would do was not found out: then neither is how to take it back.
@@ -58,6 +58,8 @@ pub fn badge(effect: Option<Effect>, facts: &Facts) -> Badge {
         Effect::EditOrg | Effect::WriteFile | Effect::Execute if facts.not_undoable.is_none() => Badge::Undoable,
         Effect::EditOrg | Effect::WriteFile | Effect::Execute => Badge::Irreversible,
         Effect::Commit => Badge::ByGit,
+        // What was asked of somebody meanwhile cannot be unasked.
+        Effect::Configure => Badge::Irreversible,
         // What was sent cannot be unsent, and what Lisp does was not looked at.
         Effect::Evaluate | Effect::Send | Effect::Fetch => Badge::Irreversible,
         Effect::Custom(Class::Pure | Class::Read) => Badge::Nothing,

@@ -2,6 +2,7 @@
 //!
 //! Gates judge what was resolved, and performing refuses if it has changed since.
 
+use crate::domain::gate::closing::LeftOpen;
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::FactsHash;
 use crate::domain::label::Privacy;
@@ -56,6 +57,9 @@ pub struct Facts {
     /// What the gates that skills wrote in Lisp answered, by the name of the gate, gathered before judging. A gate that gave
     /// no answer is not in it, and denies.
     pub answers: BTreeMap<String, Answer>,
+    /// Which headings an edit would mark done while something below them is open. It follows from the edits and from
+    /// what counts as done.
+    pub left_open: Vec<LeftOpen>,
 }
 
 /// What a gate of a skill answered about one action. It is one verdict among others: the strictest wins.
@@ -462,6 +466,9 @@ impl Facts {
         self.hash_shell(&mut hasher);
         self.hash_undo(&mut hasher);
         self.hash_answers(&mut hasher);
+        for left in &self.left_open {
+            hasher.text("left open").text(&left.to_string());
+        }
         match &self.walls {
             None | Some(WallsFact::All) => {}
             Some(WallsFact::Fewer(why)) => {

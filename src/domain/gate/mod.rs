@@ -7,6 +7,7 @@ pub mod archivist;
 pub mod badge;
 pub mod brought;
 pub mod clearance;
+pub mod closing;
 pub mod differ;
 pub mod disclosure;
 pub mod dispatcher;

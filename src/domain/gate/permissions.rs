@@ -11,8 +11,13 @@ pub struct Permissions;
 /// Returns the level of a tool that the user has set none for. Exhaustive: a new effect must be decided.
 pub fn default_level(tool: &Tool) -> Level {
     match tool.effect {
-        Effect::Reply | Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => Level::Allow,
-        Effect::EditOrg | Effect::WriteFile | Effect::Commit | Effect::ShowInEditor | Effect::Send => Level::Ask,
+        Effect::Reply | Effect::Delegate | Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => Level::Allow,
+        Effect::EditOrg
+        | Effect::WriteFile
+        | Effect::Commit
+        | Effect::ShowInEditor
+        | Effect::Send
+        | Effect::Configure => Level::Ask,
         // What they would do is judged: commands and Lisp by what they are, fetching by its host.
         Effect::Execute | Effect::Evaluate | Effect::Fetch => Level::Auto,
         // Nobody but the user knows what a tool of theirs does: only what it was declared to be is judged.

@@ -16,6 +16,7 @@ pub use secret::{kept_by_a_program, lies_as_in_a_home, pattern_may_be_secret, se
 
 use crate::domain::org::is_org;
 use crate::domain::scope::Scope;
+use crate::domain::skill::handbook::is_name;
 
 /// Builds the tables now, so that no verdict pays for them.
 pub fn prepare() {
@@ -57,6 +58,13 @@ pub fn zone(path: &str, scope: &Scope) -> Zone {
     } else {
         Zone::System
     }
+}
+
+/// Returns the name of the user's own skill that a canonical path is the file of; `None` for any other file.
+pub fn own_skill<'a>(path: &'a str, scope: &Scope) -> Option<&'a str> {
+    let below = |root: &String| path.strip_prefix(root.trim_end_matches('/'))?.strip_prefix("/skills/");
+    let name = scope.own.iter().find_map(below)?.strip_suffix(".org")?;
+    is_name(name).then_some(name)
 }
 
 /// Returns whether homes or the memex lie below a canonical path, or below something that it matches as a pattern.

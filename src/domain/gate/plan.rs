@@ -6,7 +6,7 @@ use crate::domain::gate::{Trace, Verdict, page};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
 use crate::domain::signal::{Origin, Source};
-use crate::domain::tool::CONFIRM;
+use crate::domain::tool::approved_in_emacs_alone;
 
 /// What has become of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,7 +197,7 @@ impl Approval {
         if !origin.rights.approve {
             return Err(Refused::NoRight);
         }
-        if plan.action.tool() == CONFIRM && origin.source != Source::Emacs {
+        if approved_in_emacs_alone(plan.action.tool()) && origin.source != Source::Emacs {
             return Err(Refused::EmacsOnly(plan.id.clone()));
         }
         if plan.status != PlanStatus::Pending {

@@ -1,6 +1,7 @@
 //! Gates built from the rules of skills. A rule can only tighten: it has no way to say that something passes.
 
 use crate::domain::action::Action;
+use crate::domain::gate::closing::OPEN_CHILDREN;
 use crate::domain::gate::place;
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use serde_json::Value;
@@ -118,6 +119,23 @@ impl Rule {
         self.argument.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(argument))
     }
 
+    /// Returns whether a text of a case is one that the rule looks at: what was found out is looked at by its name alone.
+    fn looks_at_text(&self, text: &Spelt<'_>) -> bool {
+        let named = || self.argument.as_ref().is_some_and(|wanted| wanted.eq_ignore_ascii_case(OPEN_CHILDREN));
+        self.looks_at(text.argument) && (text.argument != OPEN_CHILDREN || named())
+    }
+
+    /// Returns why, with what the case has to say of what the rule looks at.
+    fn reason_for(&self, case: &Case<'_>) -> Reason {
+        let left = case.facts.left_open.iter().map(ToString::to_string).collect::<Vec<_>>();
+        match self.argument.as_deref() {
+            Some(argument) if argument.eq_ignore_ascii_case(OPEN_CHILDREN) => {
+                Reason::new(format!("{} {}.", self.reason, left.join("; ")))
+            }
+            Some(_) | None => Reason::new(self.reason.clone()),
+        }
+    }
+
     /// Returns whether the rule speaks of a case: of the action as it is spelled, or of a path as it was resolved.
     fn reaches<'a>(&self, case: &'a Case<'_>, spelt: &OnceCell<Vec<Spelt<'a>>>) -> bool {
         if self.tool != "*" && !self.tool.eq_ignore_ascii_case(case.action.tool()) {
@@ -125,7 +143,7 @@ impl Rule {
         }
         let spelt = || spelt.get_or_init(|| spellings(case));
         self.pattern == Pattern::Always
-            || spelt().iter().any(|text| self.looks_at(text.argument) && self.pattern.fits_in(text))
+            || spelt().iter().any(|text| self.looks_at_text(text) && self.pattern.fits_in(text))
     }
 }
 
@@ -183,7 +201,9 @@ fn word_ranges(text: &str) -> Vec<Range<usize>> {
 fn spellings<'a>(case: &'a Case<'_>) -> Vec<Spelt<'a>> {
     let args = case.action.args().iter();
     let args = args.flat_map(|(name, value)| texts(value).into_iter().map(move |text| Spelt::new(name, &text)));
-    args.chain(case.facts.paths.iter().map(|path| Spelt::new(&path.arg, &path.resolved))).collect()
+    let paths = case.facts.paths.iter().map(|path| Spelt::new(&path.arg, &path.resolved));
+    let left = case.facts.left_open.iter().map(|left| Spelt::new(OPEN_CHILDREN, &left.to_string()));
+    args.chain(paths).chain(left).collect()
 }
 
 fn texts(value: &Value) -> Vec<Cow<'_, str>> {
@@ -228,11 +248,17 @@ impl Pattern {
     }
 }
 
+/// What is said in place of the words of a skill that nobody confirmed: they may be written for the model.
+pub const UNCONFIRMED: &str =
+    "A skill from outside, which the user did not confirm, says so; M-x passepartout-skills shows the user its words.";
+
 /// The rules of one skill as a gate.
 pub struct Rules {
     name: String,
     priority: u16,
     rules: Vec<Rule>,
+    /// Whether nobody confirmed them, so that none of their words is told.
+    unconfirmed: bool,
 }
 
 impl Rules {
@@ -241,7 +267,12 @@ impl Rules {
         for rule in &rules {
             rule.check_examples()?;
         }
-        Ok(Rules { name: format!("skill {skill}"), priority, rules })
+        Ok(Rules { name: format!("skill {skill}"), priority, rules, unconfirmed: false })
+    }
+
+    /// Makes a gate of rules that nobody confirmed: they hold, their examples are not run, and none of their words is told.
+    pub fn unconfirmed(skill: &str, priority: u16, rules: Vec<Rule>) -> Rules {
+        Rules { name: format!("skill {skill}"), priority, rules, unconfirmed: true }
     }
 }
 
@@ -258,7 +289,10 @@ impl Gate for Rules {
         let mut verdict = Verdict::pass();
         let spelt = OnceCell::new();
         for rule in self.rules.iter().filter(|rule| rule.reaches(case, &spelt)) {
-            let reason = Reason::new(rule.reason.clone());
+            let reason = match self.unconfirmed {
+                true => Reason::new(UNCONFIRMED).in_our_words(),
+                false => rule.reason_for(case),
+            };
             verdict = verdict.stricter(match rule.ruling {
                 Ruling::Ask => Verdict::Ask(reason),
                 Ruling::Deny => Verdict::Deny(reason),

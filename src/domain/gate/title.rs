@@ -6,7 +6,10 @@ use crate::domain::gate::Facts;
 use crate::domain::gate::secret::mask_shown;
 use crate::domain::inert::exact;
 use crate::domain::policy::held::GONE;
-use crate::domain::tool::{CONFIRM, CONTACT_EMBEDDER, RESTORE};
+use crate::domain::policy::loosening::{OFF, SKILL};
+use crate::domain::tool::{
+    CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, LOG_JOB, RESTORE, SET_CASCADE, SKILL_READ,
+};
 use serde_json::Value;
 
 /// What a title quotes is cut after so many characters.
@@ -93,6 +96,7 @@ fn words(action: &Action, facts: &Facts) -> String {
                 false => format!("Tag {} :{}:", heading("id"), plain(&tags.join(":"))),
             }
         }
+        LOG_JOB => format!("Log that the job of {} ran: {}", heading("id"), plain(given("outcome").unwrap_or("?"))),
         "org-clock" => match given("do") {
             Some("out") => format!("Stop the clock of {}", heading("id")),
             _ => format!("Start the clock of {}", heading("id")),
@@ -136,6 +140,21 @@ fn words(action: &Action, facts: &Facts) -> String {
                 _ => format!("Put a form around {what} in {file}"),
             }
         }
+        SET_CASCADE => {
+            let names = action.list("providers");
+            let held = action.args().get("keep").and_then(|keep| keep.as_bool()).unwrap_or(false);
+            match names.as_slice() {
+                [] => "Ask providers as the settings say".to_string(),
+                names => format!(
+                    "Ask providers in this order{}: {}",
+                    if held { " for good" } else { "" },
+                    plain(&names.join(", "))
+                ),
+            }
+        }
+        DELEGATE => format!("Hand over: {}", text("task")),
+        CREATE_SKILL => format!("Make the skill {}", plain(given("skill").unwrap_or("?"))),
+        EDIT_SKILL => format!("Change the skill {}", plain(given("skill").unwrap_or("?"))),
         "lisp-balance" => format!("Balance the brackets of {}", path(given("path").unwrap_or("?"))),
         "literate-check" => format!("Check the blocks of {}", path(given("path").unwrap_or("?"))),
         "literate-tangle" => format!("Write the code of {} into its files", path(given("path").unwrap_or("?"))),
@@ -149,6 +168,13 @@ fn words(action: &Action, facts: &Facts) -> String {
         "git-log" => format!("Look at the commits of {}", given("path").map_or("the project".to_string(), path)),
         "git-commit" => format!("Commit: {}", plain(given("message").unwrap_or(""))),
         "fetch-url" => format!("Fetch {}", plain(given("url").unwrap_or("?"))),
+        "note-distil" => format!("Distil {} from {}", text("title"), heading("id")),
+        "notes-undistilled" => "List daily notes of which nothing was distilled".to_string(),
+        "memory-garden" => "Look through memory for what wants tidying".to_string(),
+        "inbox-propose" => "Look where the headings of the inbox could go".to_string(),
+        "links-suggest" => "Look which notes could be linked".to_string(),
+        "manual-search" => format!("Look up {} in the manual", text("query")),
+        "memory-report" => format!("Report on memory ({})", plain(given("part").unwrap_or("counts"))),
         "memory-search" => format!("Search memory for {}", text("query")),
         "reopen-turn" => format!("Read the earlier turn {}", text("turn")),
         "memory-read" => format!("Read {}", heading("id")),
@@ -173,11 +199,21 @@ fn words(action: &Action, facts: &Facts) -> String {
             // Titles of headings, which may be private, stand in the value alone.
             format!("Let go of {GONE} from {}, which loosens", plain(given("file").unwrap_or("?")))
         }
+        CONFIRM if given("name").is_some_and(|name| name.starts_with(SKILL)) => {
+            let off = given("value").is_some_and(|value| value.starts_with(OFF));
+            let verb = if off { "Take out of use the " } else { "Use from now on the " };
+            format!("{verb}{} of {}", plain(given("name").unwrap_or("?")), path(given("file").unwrap_or("?")))
+        }
         CONFIRM => format!(
             "Confirm {} = {}, which loosens",
             plain(given("name").unwrap_or("?")),
             plain(given("value").unwrap_or("?"))
         ),
+        SKILL_READ => match (given("skill"), given("file")) {
+            (Some(skill), Some(file)) => format!("Read {} of the skill {}", plain(file), plain(skill)),
+            (Some(skill), None) => format!("Read the skill {}", plain(skill)),
+            (None, _) => "List the skills that can be read".to_string(),
+        },
         "message" => format!("Say {}", text("text")),
         "eval-lisp" => format!("Evaluate Lisp: {}", clip(&plain_long(given("code").unwrap_or("")), LONGEST)),
         "contact-provider" => format!(

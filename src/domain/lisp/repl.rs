@@ -1,6 +1,7 @@
 //! What a line of the REPL means: Lisp, or one of its few commands, which begin with a comma as no Lisp does.
 
 use super::scan::{Kind, scan};
+use crate::domain::sexp::reader::Sexp;
 
 /// What `,help` says.
 pub const HELP: &str = "\
@@ -54,13 +55,42 @@ fn is_name(text: &str) -> bool {
     one && !text.starts_with(['?', '#', '.'])
 }
 
-/// Returns Lisp that says what a name stands for.
+/// Returns Lisp that says what a name stands for: a list for [`inspected`].
 pub fn inspection(name: &str) -> String {
     format!(
-        "(list (cons 'function (and (fboundp '{name}) (func-arity '{name}))) (cons 'macro (macrop '{name})) \
-         (cons 'command (commandp '{name})) (cons 'variable (boundp '{name})) \
-         (cons 'documentation (and (fboundp '{name}) (documentation '{name}))))"
+        "(list (and (fboundp '{name}) (format \"%S\" (func-arity '{name}))) (and (macrop '{name}) t) \
+         (and (commandp '{name}) t) (and (boundp '{name}) t) \
+         (and (fboundp '{name}) (documentation '{name})))"
     )
+}
+
+/// Returns what such Lisp found out, in words; `None` when the text is nothing of the kind.
+pub fn inspected(name: &str, text: &str) -> Option<String> {
+    let value = Sexp::read(text.trim().strip_prefix("Value:")?.trim()).ok()?;
+    let [arity, is_macro, is_command, variable, documentation] = value.items() else { return None };
+    let is = |value: &Sexp| *value != Sexp::Nil;
+    let kind = match (is(is_macro), is(is_command)) {
+        (true, _) => "a macro",
+        (false, true) => "a command",
+        (false, false) => "a function",
+    };
+    let function = arity.as_text().map(|arity| format!("{name} is {kind} of {}.", arguments(arity)));
+    let variable = is(variable).then(|| format!("{name} is a variable; type its name to see its value."));
+    let documentation = documentation.as_text().map(|text| format!("\n{text}"));
+    let lines: Vec<String> = [function, variable, documentation].into_iter().flatten().collect();
+    Some(if lines.is_empty() { format!("{name} stands for nothing there.") } else { lines.join("\n") })
+}
+
+/// Says how many arguments a function takes: `(1 . 2)`, `(0 . many)`, `(2 . unevalled)`.
+fn arguments(arity: &str) -> String {
+    let parts = arity.trim_matches(['(', ')']).split_once(" . ");
+    match parts {
+        Some(("1", "1")) => "1 argument".to_string(),
+        Some((least, most)) if least == most => format!("{least} arguments"),
+        Some((least, "many" | "unevalled")) => format!("{least} arguments or more"),
+        Some((least, most)) => format!("{least} to {most} arguments"),
+        None => "arguments that are not known".to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +121,25 @@ mod tests {
             ",x",
         ] {
             assert!(matches!(typed(wrong), Typed::Wrong(_)), "{wrong}: {:?}", typed(wrong));
+        }
+    }
+
+    #[test]
+    fn what_a_name_stands_for_is_told_in_words() {
+        for (found, expected) in [
+            (r#"("(1 . 1)" nil nil nil "Return it.")"#, "x is a function of 1 argument.\n\nReturn it."),
+            (
+                r#"("(0 . many)" nil t t nil)"#,
+                "x is a command of 0 arguments or more.\nx is a variable; type its name to see its value.",
+            ),
+            (r#"("(1 . unevalled)" t nil nil nil)"#, "x is a macro of 1 arguments or more."),
+            (r#"("(2 . 4)" nil nil nil nil)"#, "x is a function of 2 to 4 arguments."),
+            ("(nil nil nil nil nil)", "x stands for nothing there."),
+        ] {
+            assert_eq!(inspected("x", &format!("Value: {found}")).as_deref(), Some(expected), "{found}");
+        }
+        for other in ["", "Value: 5", "Value: (nil)", "Value: (1", "Error: x"] {
+            assert_eq!(inspected("x", other), None, "{other}");
         }
     }
 

@@ -57,6 +57,8 @@ const PRIVACY: u32 = 0b11 << PRIVACY_AT;
 const PRIVACY_AT: u32 = 26;
 /// It is more private than the text and what it stands in make it.
 const HELD: u32 = 1 << 25;
+/// The section may hold a `#+CRON:` or `#+HOOK:` line.
+const RUNS: u32 = 1 << 24;
 const PRIORITY: u32 = (1 << 21) - 1;
 
 /// A keyword of a heading, such as TODO.
@@ -307,6 +309,11 @@ impl Card {
     /// Returns whether the title, or the text below it, may hold an active timestamp; planning lines do not count.
     pub fn may_be_dated(&self, index: usize) -> bool {
         self.slot(index).is_some_and(|slot| slot.mark & DATED != 0)
+    }
+
+    /// Returns whether the text below it may hold a `#+CRON:` or `#+HOOK:` line.
+    pub fn may_run(&self, index: usize) -> bool {
+        self.slot(index).is_some_and(|slot| slot.mark & RUNS != 0)
     }
 
     /// Returns how private a node is, of itself or by what it stands in.

@@ -61,6 +61,27 @@ pub fn node_links(file: &str, outline: &Outline, ids: &[NodeId]) -> Vec<IdLink> 
     links
 }
 
+/// Returns the links to headings of their own file (`*heading`, `#custom-id`) that find none, each with the index of the
+/// node that it stands in and what it names.
+pub fn dangling(outline: &Outline) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut places = Places { outline, headings: None, custom: None };
+    let abbreviations = Abbreviations::of(&outline.abbreviations);
+    let mut node = 0;
+    for link in links(&outline.text) {
+        while outline.nodes.get(node + 1).is_some_and(|next| next.begin as usize <= link.range.start) {
+            node += 1;
+        }
+        let (kind, path) = link.resolved(&outline.text, &abbreviations);
+        match kind {
+            Kind::Heading if places.heading(&path).is_none() => found.push((node, format!("*{path}"))),
+            Kind::CustomId if places.custom_id(&path).is_none() => found.push((node, format!("#{path}"))),
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Returns the id of the node that a link points at.
 fn target(
     file: &str,
@@ -172,6 +193,14 @@ mod tests {
         let ids: Vec<NodeId> = (0..outline.nodes.len()).map(|index| NodeId::new(format!("n{index}"))).collect();
         let links = node_links("/memex/notes/a.org", &outline, &ids);
         links.iter().map(|link| format!("{} {}", link.node, link.target)).collect()
+    }
+
+    #[test]
+    fn links_to_headings_that_are_not_there_are_found() {
+        let text = "* One [1/2]\n:PROPERTIES:\n:CUSTOM_ID: c\n:END:\n[[*one]] [[#c]] [[*Two][x]] [[words]]\n* Three\n\
+                    [[#d]] [[file:b.org::*Four]] =[[*Five]]=\n#+begin_src org\n[[*Six]]\n#+end_src\n";
+        let outline = scan(text.into(), &ScanOptions::default()).unwrap();
+        assert_eq!(dangling(&outline), [(1, "*Two".to_string()), (2, "#d".to_string())]);
     }
 
     #[test]

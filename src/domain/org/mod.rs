@@ -10,6 +10,7 @@ pub mod edit;
 mod headline;
 mod lines;
 pub mod link;
+pub mod logbook;
 pub mod outline;
 pub mod property;
 pub mod scan;

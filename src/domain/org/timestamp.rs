@@ -189,7 +189,8 @@ pub fn timestamps(text: &str) -> Vec<(Range<usize>, Timestamp)> {
     found
 }
 
-fn first_after(start: DateTime, repeater: Repeater, now: DateTime) -> Option<DateTime> {
+/// Returns the first time of a series after a moment, not counting its beginning; `None` beyond the calendar.
+pub(crate) fn first_after(start: DateTime, repeater: Repeater, now: DateTime) -> Option<DateTime> {
     // At least one step, then on until the future; by halving, as a step may be an hour and the past centuries away.
     let (mut low, mut high) = (0i64, 1i64);
     while shift(start, repeater, high)? <= now {
@@ -207,7 +208,8 @@ fn first_after(start: DateTime, repeater: Repeater, now: DateTime) -> Option<Dat
     shift(start, repeater, high)
 }
 
-fn shift(at: DateTime, repeater: Repeater, times: i64) -> Option<DateTime> {
+/// Returns a time so many steps of a repeater later, as Org steps; `None` beyond the calendar.
+pub(crate) fn shift(at: DateTime, repeater: Repeater, times: i64) -> Option<DateTime> {
     let count = i64::from(repeater.count).checked_mul(times)?;
     let span = |span: Result<Span, jiff::Error>| span.ok().and_then(|span| at.checked_add(span).ok());
     match repeater.unit {

@@ -11,7 +11,7 @@ use crate::domain::gate::{Case, Facts, Trace, Verdict};
 use crate::domain::hash::ContentHasher;
 use crate::domain::label::{Privacy, Trust};
 use crate::domain::scope::Scope;
-use crate::domain::tool::{Effect, RESTORE, Tool};
+use crate::domain::tool::{Effect, Offered, RESTORE, Tool, writes_skills};
 use std::collections::BTreeSet;
 
 /// How long a rule holds that nobody gave another date, in days.
@@ -303,7 +303,7 @@ pub fn reaches_guarded(case: &Case<'_>) -> bool {
 /// Returns the shape of an action and where it happens; `None` for what is never remembered.
 pub fn seen(action: &Action, tool: &Tool, scope: &Scope, facts: &Facts) -> Option<Seen> {
     let plain = facts.paths.iter().all(|path| path.form == PathForm::Plain && path.links <= 1);
-    if !plain || tool.name == RESTORE || !tool.offered {
+    if !plain || tool.name == RESTORE || writes_skills(tool.name) || tool.offered == Offered::Never {
         return None;
     }
     let mut words: BTreeSet<String> = BTreeSet::new();
@@ -338,6 +338,8 @@ pub fn seen(action: &Action, tool: &Tool, scope: &Scope, facts: &Facts) -> Optio
         }
         // What reads no file has no place; Lisp is an interpreter's; what leaves this machine has its own questions.
         Effect::Reply
+        | Effect::Delegate
+        | Effect::Configure
         | Effect::Execute
         | Effect::ReadMemory
         | Effect::ReadEditor

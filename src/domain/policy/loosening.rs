@@ -1,6 +1,7 @@
 //! A line that would let more happen unasked, bound to its file, heading and value.
 
 use crate::domain::hash::ContentHasher;
+use std::collections::HashSet;
 
 /// One line of a file, or one rule that was learned, that loosens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +16,18 @@ pub struct Loosening {
     pub value: String,
 }
 
+/// What the name of one begins with that is about a skill.
+pub const SKILL: &str = "skill ";
+/// What the value of one begins with that takes a skill out of use.
+pub const OFF: &str = "off";
+
 impl Loosening {
+    /// Returns the name of the skill that it is about, if it is about one, and whether that is out of use by it.
+    pub fn skill(&self) -> Option<(&str, bool)> {
+        let name = self.name.strip_prefix(SKILL)?;
+        Some((name, self.value == OFF || self.value.starts_with("off ")))
+    }
+
     /// Returns the name of exactly this, as 64 hexadecimal digits: a confirmation holds for nothing else.
     pub fn hash(&self) -> String {
         let mut hasher = ContentHasher::new("loosening");
@@ -37,8 +49,45 @@ impl Loosening {
 
     /// Returns it in one line for people.
     pub fn words(&self) -> String {
+        match self.skill() {
+            Some((skill, true)) => return format!("leaving out the skill {skill} of {}", self.file),
+            Some((skill, false)) => return format!("the skill {skill} of {}, as it was shown", self.file),
+            None => {}
+        }
         let under = if self.heading.is_empty() { String::new() } else { format!(" under “{}”", self.heading) };
         format!("{} = {}{under} in {}", self.name, self.value, self.file)
+    }
+}
+
+/// What the user confirmed and did not take back.
+#[derive(Clone, Debug, Default)]
+pub struct Confirmed {
+    hashes: HashSet<String>,
+    /// The file and the name of each skill of which one state was confirmed.
+    skills: HashSet<(String, String)>,
+}
+
+impl Confirmed {
+    /// Takes what was confirmed.
+    pub fn of<'a>(all: impl Iterator<Item = &'a Loosening>) -> Confirmed {
+        let mut known = Confirmed::default();
+        for one in all {
+            if let Some((_, false)) = one.skill() {
+                known.skills.insert((one.file.clone(), one.name.clone()));
+            }
+            known.hashes.insert(one.hash());
+        }
+        known
+    }
+
+    /// Returns whether exactly this was confirmed.
+    pub fn has(&self, loosening: &Loosening) -> bool {
+        self.hashes.contains(&loosening.hash())
+    }
+
+    /// Returns whether some state of this skill in this place was confirmed.
+    pub fn once(&self, loosening: &Loosening) -> bool {
+        self.skills.contains(&(loosening.file.clone(), loosening.name.clone()))
     }
 }
 

@@ -239,6 +239,8 @@ impl Gate for UnreadTable {
         match case.tool.effect {
             Effect::Reply => Verdict::pass(),
             Effect::ReadMemory
+            | Effect::Delegate
+            | Effect::Configure
             | Effect::ReadFile
             | Effect::ReadEditor
             | Effect::EditOrg

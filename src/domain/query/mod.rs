@@ -3,10 +3,14 @@
 //! [`parse::parse`] makes a [`Query`] of what was typed, [`print::print`] writes one out again, and [`run::run`]
 //! answers it from a view and an index. `docs/manual.org` explains the language to users.
 
+pub mod census;
 pub mod date;
+pub mod distilled;
 pub mod error;
 pub mod field;
+pub mod garden;
 pub mod hint;
+pub mod near;
 pub mod parse;
 pub mod plan;
 pub mod print;
@@ -15,6 +19,7 @@ pub mod show;
 pub mod snippet;
 pub(crate) mod source;
 pub mod text;
+pub mod twins;
 
 mod begin;
 mod best;

@@ -41,12 +41,18 @@ pub(super) fn changed(notes: &Notes<'_>, since: DateTime) -> Reply {
     reply
 }
 
-fn headings(reply: &mut Reply, file: &NodeRef, since: DateTime, now: DateTime) {
+/// Returns the headings of a file with an inactive timestamp between two moments, the latest first. It reads the text.
+pub(crate) fn dated(file: &NodeRef, since: DateTime, now: DateTime) -> Vec<(DateTime, NodeRef)> {
     // Read once, for all of them.
     file.text();
     let mut dated: Vec<(DateTime, NodeRef)> =
         file.with_descendants().skip(1).filter_map(|node| latest(&node, since, now).map(|at| (at, node))).collect();
     dated.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    dated
+}
+
+fn headings(reply: &mut Reply, file: &NodeRef, since: DateTime, now: DateTime) {
+    let dated = dated(file, since, now);
     for (_, node) in dated.iter().take(MAX_HEADINGS) {
         reply.line(node, &format!("  - {}", headline(node)));
     }

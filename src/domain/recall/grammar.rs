@@ -169,6 +169,26 @@ fn both(tokens: &Tokens<'_>, range: Range<usize>, now: DateTime) -> Option<Reque
     None
 }
 
+/// Returns whether what was typed is done by fixed rules whoever reads it: an order, or a question about dates and keywords
+/// that has one answer. What looks something up by its words has better and worse ones.
+pub fn is_fixed(typed: &str) -> bool {
+    // Which day it is decides about dates, not about what is asked.
+    let request = parse(typed, jiff::civil::date(2000, 1, 3).at(9, 0, 0, 0));
+    let dated = matches!(
+        request,
+        Request::Due { .. }
+            | Request::Scheduled { .. }
+            | Request::Overdue { .. }
+            | Request::Agenda { .. }
+            | Request::Waiting { .. }
+            | Request::Projects { .. }
+            | Request::StuckProjects
+            | Request::Finished { .. }
+            | Request::ChangedSince { .. }
+    );
+    dated || is_command(&request)
+}
+
 /// Returns whether a request asks for a change.
 pub(super) fn is_command(request: &Request) -> bool {
     match request {

@@ -5,6 +5,7 @@
 //! [`report::report`] a sentence of what became of a proposal.
 
 pub mod answer;
+pub(crate) mod changed;
 pub mod date;
 pub mod grammar;
 pub mod hint;
@@ -15,7 +16,6 @@ pub mod show;
 pub mod stamp;
 pub mod token;
 
-mod changed;
 mod clause;
 mod command;
 mod focus;

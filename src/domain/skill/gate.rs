@@ -2,12 +2,12 @@
 //! that a triggered skill leaves.
 
 use crate::domain::gate::facts::Answer;
-use crate::domain::gate::rule::Rules;
+use crate::domain::gate::rule::{Rules, UNCONFIRMED};
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::preset::Preset;
-use crate::domain::skill::Skill;
 use crate::domain::skill::lisp::Role;
-use crate::domain::tool::{Class, Effect};
+use crate::domain::skill::{Skill, spoken_name};
+use crate::domain::tool::{Class, Effect, Offered};
 use std::collections::BTreeSet;
 
 /// Returns the gates of skills: one for each that has rules. In place of rules that do not hold what their examples
@@ -15,6 +15,10 @@ use std::collections::BTreeSet;
 pub fn gates(skills: &[Skill]) -> (Vec<Rules>, Vec<Unread>) {
     let (mut rules, mut unread) = (Vec::new(), Vec::new());
     for skill in skills.iter().filter(|skill| !skill.rules.is_empty()) {
+        if skill.unconfirmed {
+            rules.push(Rules::unconfirmed(&skill.called(), skill.priority, skill.rules.clone()));
+            continue;
+        }
         match Rules::new(&skill.name, skill.priority, skill.rules.clone()) {
             Ok(gate) => rules.push(gate),
             Err(why) => unread.push(Unread::new(&format!("skill {}", skill.name), why.to_string())),
@@ -25,10 +29,7 @@ pub fn gates(skills: &[Skill]) -> (Vec<Rules>, Vec<Unread>) {
 
 /// Returns a gate for each skill that has one of its own in Lisp.
 pub fn own_gates(skills: &[Skill]) -> impl Iterator<Item = Asked> {
-    skills
-        .iter()
-        .filter(|skill| skill.lisp.has(Role::Gate))
-        .map(|skill| Asked::new(&skill.name, &skill.lisp.digest(), skill.priority))
+    skills.iter().filter(|skill| skill.lisp.has(Role::Gate)).map(Asked::of)
 }
 
 /// Returns what a gate that a skill wrote in Lisp is asked by: another code is another gate.
@@ -49,13 +50,22 @@ pub struct Asked {
     key: String,
     skill: String,
     priority: u16,
+    /// Whether nobody confirmed it, so that none of its words is told.
+    unconfirmed: bool,
 }
 
 impl Asked {
     /// Makes the gate of a skill, whose code has this name.
     pub fn new(skill: &str, digest: &str, priority: u16) -> Asked {
         let (name, key) = (format!("skill {skill}: gate"), gate_key(skill, digest));
-        Asked { name, key, skill: skill.to_string(), priority }
+        Asked { name, key, skill: skill.to_string(), priority, unconfirmed: false }
+    }
+
+    /// Makes the gate of a skill as it was read.
+    fn of(skill: &Skill) -> Asked {
+        let (called, digest) = (skill.called(), skill.lisp.digest());
+        let key = gate_key(&skill.name, &digest);
+        Asked { key, unconfirmed: skill.unconfirmed, ..Asked::new(&called, &digest, skill.priority) }
     }
 
     /// Returns what it is asked by, and answers by.
@@ -84,6 +94,7 @@ impl Gate for Asked {
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
         let why = |said: &str, verdict: &str| match said.trim() {
+            _ if self.unconfirmed => Reason::new(UNCONFIRMED).in_our_words(),
             "" => Reason::new(format!("This skill {verdict} it and says no more.")),
             said => Reason::new(said),
         };
@@ -104,20 +115,28 @@ impl Gate for Asked {
 pub struct Unread {
     name: String,
     what: String,
-    why: String,
+    /// Why; `None` where that would quote what nobody confirmed.
+    why: Option<String>,
 }
 
 impl Unread {
     /// Makes the gate for what could not be used, such as `skill push`, and why, with file and line.
     pub fn new(what: &str, why: impl Into<String>) -> Unread {
-        Unread { name: format!("{what}: unread"), what: what.to_string(), why: why.into() }
+        Unread { name: format!("{what}: unread"), what: what.to_string(), why: Some(why.into()) }
+    }
+
+    /// Makes the gate for a skill from outside, of which no word is told.
+    pub fn from_outside(skill: &str) -> Unread {
+        let what = format!("skill {}", spoken_name(skill));
+        Unread { name: format!("{what}: unread"), what, why: None }
     }
 
     /// Returns what is wrong, what follows from it, and the way out.
     pub fn words(&self) -> String {
+        let why = self.why.as_deref().unwrap_or("it comes from outside; M-x passepartout-skills says why");
         format!(
-            "the rules of {} are not in force ({}), so whatever is more than reading asks; mend it or move it away",
-            self.what, self.why
+            "the rules of {} are not in force ({why}), so whatever is more than reading asks; mend it or move it away",
+            self.what
         )
     }
 }
@@ -135,8 +154,11 @@ impl Gate for Unread {
         match case.tool.effect.class() {
             Class::Pure | Class::Read => Verdict::pass(),
             Class::Write | Class::Execute | Class::Network => {
-                let text = format!("Nobody knows what {} forbids, for it cannot be used: {}.", self.what, self.why);
-                Verdict::Ask(Reason::new(text))
+                let text = format!("Nobody knows what {} forbids, for it cannot be used", self.what);
+                Verdict::Ask(match &self.why {
+                    Some(why) => Reason::new(format!("{text}: {why}.")),
+                    None => Reason::new(format!("{text}; M-x passepartout-skills tells the user why.")).in_our_words(),
+                })
             }
         }
     }
@@ -175,7 +197,10 @@ impl Gate for ToolsGate {
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
         // What no model can call is an act of the user's own: a first contact, going back.
-        if !case.tool.offered || case.tool.effect == Effect::Reply || self.tools.contains(case.tool.name) {
+        if case.tool.offered == Offered::Never
+            || case.tool.effect == Effect::Reply
+            || self.tools.contains(case.tool.name)
+        {
             return Verdict::pass();
         }
         let list: Vec<&str> = self.tools.iter().map(String::as_str).collect();

@@ -30,11 +30,13 @@ pub enum Role {
     OnError,
     /// What the skill does when it is due, without a model.
     Job,
+    /// ERT tests of the others, which are run when the skill is tested; there may be several.
+    Tests,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Role; 8] = [
+    pub const ALL: [Role; 9] = [
         Role::Definitions,
         Role::Trigger,
         Role::Prompt,
@@ -43,6 +45,7 @@ impl Role {
         Role::Handler,
         Role::OnError,
         Role::Job,
+        Role::Tests,
     ];
 
     /// Returns its name.
@@ -56,12 +59,13 @@ impl Role {
             Role::Handler => "handler",
             Role::OnError => "on-error",
             Role::Job => "job",
+            Role::Tests => "tests",
         }
     }
 
     /// Returns whether its block comes to a function, of which a skill has one.
     pub fn is_function(self) -> bool {
-        self != Role::Definitions
+        !matches!(self, Role::Definitions | Role::Tests)
     }
 
     /// Reads a name, in whatever case it is written.
@@ -122,7 +126,7 @@ impl Lisp {
     /// Names the code that is run: what one code answered holds for no other.
     pub fn digest(&self) -> String {
         let mut hasher = ContentHasher::new("skill-lisp");
-        for block in &self.blocks {
+        for block in self.blocks.iter().filter(|block| block.role != Role::Tests) {
             hasher.text(block.role.name()).text(&block.code);
         }
         hasher.finish().iter().take(8).map(|byte| format!("{byte:02x}")).collect()

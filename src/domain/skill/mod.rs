@@ -3,11 +3,14 @@
 //! A skill can tighten what is allowed and cannot loosen it: a rule has no word for “pass”,
 //! and the tools that it lists are only ever taken away from those that there are.
 
+pub mod asks;
 pub mod gate;
+pub mod handbook;
 pub mod lisp;
 pub mod order;
 pub mod parse;
 pub mod rule;
+pub mod template;
 pub mod trigger;
 
 mod table;
@@ -15,8 +18,9 @@ mod table;
 use crate::domain::gate::rule::Rule;
 use crate::domain::skill::lisp::{Lisp, Role};
 use crate::domain::skill::trigger::{SignalFacts, Trigger};
-use crate::domain::tool::{Effect, Tool, Toolbox};
+use crate::domain::tool::{Effect, Offered, Tool, Toolbox};
 use crate::domain::turn::error::Resolution;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// What a skill without `#+PRIORITY` has.
@@ -51,6 +55,8 @@ pub struct Skill {
     pub lisp: Lisp,
     /// What is odd but does not keep it out, for people.
     pub remarks: Vec<String>,
+    /// Whether it comes from outside and the user did not confirm it: no word of it reaches a model or the log.
+    pub unconfirmed: bool,
 }
 
 /// Standing text for the system prompt.
@@ -136,12 +142,33 @@ pub fn on_error(skill: Option<&Skill>) -> Resolution {
     skill.and_then(|skill| skill.on_error.clone()).unwrap_or(Resolution::Abort)
 }
 
-/// Returns the tools that a turn may offer: those of the toolbox, less what the triggered skill does not list.
+/// Returns the tools that a turn may offer: those of the toolbox, less what the triggered skill does not list, and with
+/// what is offered only where a skill does.
 pub fn offered(toolbox: &Toolbox, skill: Option<&Skill>) -> Vec<&'static Tool> {
-    toolbox.offered().filter(|tool| skill.is_none_or(|skill| skill.may_use(tool))).collect()
+    let is_offered = |tool: &&'static Tool| match tool.offered {
+        Offered::Always => skill.is_none_or(|skill| skill.may_use(tool)),
+        Offered::BySkill => skill.is_some_and(|skill| skill.tools.is_some() && skill.may_use(tool)),
+        Offered::Never => false,
+    };
+    toolbox.all().filter(is_offered).collect()
+}
+
+/// Returns how a skill is called where a model may read it, of which nobody but its author chose the name: as it is when it
+/// is a plain name, else by a few digits of its hash.
+pub fn spoken_name(name: &str) -> Cow<'_, str> {
+    if handbook::is_name(name) {
+        return Cow::Borrowed(name);
+    }
+    let hash = blake3::hash(name.as_bytes()).to_hex();
+    Cow::Owned(format!("#{}", hash.get(..8).unwrap_or_default()))
 }
 
 impl Skill {
+    /// Returns how it is called where a model may read it.
+    pub fn called(&self) -> Cow<'_, str> {
+        if self.unconfirmed { spoken_name(&self.name) } else { Cow::Borrowed(&self.name) }
+    }
+
     /// Returns whether a turn of this skill may use a tool. Speaking to the user is always left.
     pub fn may_use(&self, tool: &Tool) -> bool {
         let speaks = tool.effect == Effect::Reply;

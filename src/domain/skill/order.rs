@@ -68,6 +68,14 @@ pub fn order(skills: Vec<Skill>) -> Ordered {
     Ordered { skills: ordered, left_out }
 }
 
+/// Returns the skills that need one, directly or by way of others.
+pub fn needing<'a>(skills: &'a [Skill], name: &str) -> Vec<&'a Skill> {
+    let needs = needs(skills);
+    let Some(wanted) = skills.iter().position(|skill| skill.name == name) else { return Vec::new() };
+    let other = |index: &usize| *index != wanted && reach(*index, &needs).contains(&wanted);
+    (0..skills.len()).filter(other).filter_map(|index| skills.get(index)).collect()
+}
+
 enum Need {
     Skill(usize),
     Unknown(String),

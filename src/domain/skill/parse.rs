@@ -22,6 +22,20 @@ const FALLBACK: &str = "I could not do this now. Ask again later; the log says w
 /// How many rules a skill has at most.
 const MAX_RULES: usize = 500;
 
+/// Longest example, in bytes.
+const MAX_EXAMPLE: usize = 1024;
+/// Most work of all examples of a skill: their bytes times those of all patterns.
+const MAX_WORK: usize = 256 << 20;
+
+/// What is done with the examples of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Examples {
+    /// They are run.
+    Run,
+    /// They are left alone: nobody confirmed whose they are.
+    Left,
+}
+
 /// Reads a skill and runs its examples; a failing one is a problem that names it.
 ///
 /// # Errors
@@ -29,6 +43,15 @@ const MAX_RULES: usize = 500;
 /// The first thing that is wrong, with its line and the way out. Nothing is guessed: a rule or trigger that
 /// cannot be read keeps the whole skill out.
 pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
+    read(name, outline, Examples::Run)
+}
+
+/// As [`parse`], with a choice about the examples of its rules.
+///
+/// # Errors
+///
+/// As there.
+pub fn read(name: &str, outline: &Outline, examples: Examples) -> Result<Skill, SkillProblem> {
     let toolbox = Toolbox::builtin();
     let mut skill = blank(name, outline);
     front_matter(outline, &toolbox, &mut skill)?;
@@ -39,7 +62,7 @@ pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
             Some(_) | None => {}
         }
     }
-    all_rules(outline, &toolbox, &mut skill)?;
+    all_rules(outline, &toolbox, &mut skill, examples)?;
     skill.lisp.check()?;
     gate_examples(outline, &toolbox, &mut skill)?;
     remarks(&mut skill);
@@ -48,9 +71,9 @@ pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
 
 /// Reads the rules of a skill that has other faults, and whether it has a gate of its own, and nothing else of it. Where
 /// the rules cannot be read either, it has none.
-pub fn rules_alone(name: &str, outline: &Outline) -> Skill {
+pub fn rules_alone(name: &str, outline: &Outline, examples: Examples) -> Skill {
     let mut skill = blank(name, outline);
-    match all_rules(outline, &Toolbox::builtin(), &mut skill) {
+    match all_rules(outline, &Toolbox::builtin(), &mut skill, examples) {
         Ok(()) => skill,
         Err(_) => blank(name, outline),
     }
@@ -83,6 +106,7 @@ fn blank(name: &str, outline: &Outline) -> Skill {
         rules: Vec::new(),
         lisp: Lisp::read(outline),
         remarks: Vec::new(),
+        unconfirmed: false,
     }
 }
 
@@ -92,7 +116,7 @@ fn top_title(outline: &Outline, index: usize) -> Option<String> {
     Some(outline.slice(&node.title).trim().to_lowercase())
 }
 
-fn all_rules(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {
+fn all_rules(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill, run: Examples) -> Result<(), SkillProblem> {
     let (mut lines, mut read) = (Vec::new(), Vec::new());
     for (index, node) in outline.nodes.iter().enumerate() {
         if top_title(outline, index).as_deref() == Some("rules") {
@@ -115,7 +139,10 @@ fn all_rules(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<
                     first level: put it there, into a block, or below a COMMENT heading";
         return Err(SkillProblem::Section { line: line_of(outline, at), text: text.to_string() });
     }
-    examples(outline, toolbox, skill, &lines)
+    match run {
+        Examples::Run => examples(outline, toolbox, skill, &lines),
+        Examples::Left => Ok(()),
+    }
 }
 
 /// Returns the first row of each table outside blocks, with its byte in the file; the text begins at a byte.
@@ -285,6 +312,8 @@ fn columns(row: &Row, names: &[&str]) -> Result<(), SkillProblem> {
 
 /// Runs the tables under every heading “Examples”, and gives each rule its own. A rule without one is a problem.
 fn examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill, lines: &[u32]) -> Result<(), SkillProblem> {
+    let patterns: usize = skill.rules.iter().map(rule::length).sum();
+    let mut work = 0_usize;
     for node in outline.nodes.iter().skip(1).filter(|node| !node.commented) {
         if !outline.slice(&node.title).trim().eq_ignore_ascii_case("examples") {
             continue;
@@ -294,6 +323,12 @@ fn examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill, lines: &[u3
             columns(row, &["tool", "example", "match"])?;
         }
         for row in &table {
+            work = work.saturating_add(row.cell("example").len().saturating_mul(patterns));
+            if work > MAX_WORK {
+                let text = "up to here the examples are too many or too long for so many rules; take some away, or part \
+                            the skill in two";
+                return Err(SkillProblem::Section { line: row.line, text: text.to_string() });
+            }
             run(row, toolbox, &mut skill.rules)?;
         }
     }
@@ -347,7 +382,11 @@ fn given<'a>(row: &'a Row, toolbox: &Toolbox) -> Result<(&'a str, &'a str), Skil
         .get(name)
         .ok_or_else(|| SkillProblem::Section { line: row.line, text: format!("no tool is called “{name}”") })?;
     let example = row.cell("example");
-    let named = example.split_once(':').filter(|(name, _)| tool.params.iter().any(|param| param.name == name.trim()));
+    if example.len() > MAX_EXAMPLE {
+        let text = format!("an example has at most {MAX_EXAMPLE} bytes, not {}", example.len());
+        return Err(SkillProblem::Section { line: row.line, text });
+    }
+    let named = example.split_once(':').filter(|(name, _)| rule::names(tool, name));
     let first = tool.params.iter().find(|param| param.kind == Kind::Text).map_or("", |param| param.name);
     Ok(named.map_or((first, example), |(name, value)| (name.trim(), value.trim())))
 }

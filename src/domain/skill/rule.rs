@@ -1,7 +1,8 @@
 //! Rules of skills, read from the cells of a table. There is no word for “pass”.
 
+use crate::domain::gate::closing::OPEN_CHILDREN;
 use crate::domain::gate::rule::{Pattern, Rule, Ruling};
-use crate::domain::tool::{Tool, Toolbox};
+use crate::domain::tool::{Effect, Tool, Toolbox};
 
 /// Longest pattern, in bytes; with the length of the text it bounds the time.
 const LONGEST: usize = 300;
@@ -45,6 +46,15 @@ pub fn name(ruling: Ruling) -> &'static str {
     }
 }
 
+/// Returns how long the pattern of a rule is, in bytes: with the length of a text, what looking costs. At least one.
+pub fn length(rule: &Rule) -> usize {
+    match &rule.pattern {
+        Pattern::Always => 1,
+        Pattern::Contains(text) | Pattern::Begins(text) | Pattern::Glob(text) => text.len().max(1),
+        Pattern::Words(words) => words.iter().map(String::len).sum::<usize>().max(1),
+    }
+}
+
 /// Returns whether a rule speaks of an example: one value of one argument of a tool.
 pub fn fits(rule: &Rule, tool: &str, argument: &str, value: &str) -> bool {
     let named = rule.argument.as_ref().is_none_or(|name| name == argument);
@@ -60,11 +70,17 @@ fn ruling(text: &str) -> Result<Ruling, String> {
     })
 }
 
+/// Returns whether a word names an argument of a tool, or what is found out of its edits.
+pub fn names(tool: &Tool, word: &str) -> bool {
+    let found_out = matches!(tool.effect, Effect::EditOrg | Effect::WriteFile) && word.trim() == OPEN_CHILDREN;
+    found_out || tool.params.iter().any(|param| param.name == word.trim())
+}
+
 /// Takes `argument:` off a pattern when one of the tools has an argument of that name.
 fn split_argument(tools: &[&Tool], pattern: &str) -> (Option<String>, String) {
     let pattern = pattern.trim();
     if let Some((name, rest)) = pattern.split_once(':') {
-        let known = tools.iter().any(|tool| tool.params.iter().any(|param| param.name == name.trim()));
+        let known = tools.iter().any(|tool| names(tool, name));
         if known {
             return (Some(name.trim().to_string()), rest.trim().to_string());
         }

@@ -82,6 +82,25 @@ impl Trigger {
     }
 }
 
+impl std::fmt::Display for Trigger {
+    /// Writes it as its line is written.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [
+            ("sensor", &self.sensors),
+            ("words", &self.words),
+            ("tag", &self.tags),
+            ("todo", &self.todo),
+            ("file", &self.files),
+        ];
+        let mut between = "";
+        for (key, values) in parts.into_iter().filter(|(_, values)| !values.is_empty()) {
+            write!(f, "{between}{key}:\"{}\"", values.join(", "))?;
+            between = " ";
+        }
+        Ok(())
+    }
+}
+
 fn known(sensor: &str) -> Result<(), String> {
     let names = SENSORS.iter().map(|sensor| sensor.name()).collect::<Vec<_>>().join(", ");
     match Sensor::parse(sensor) {

@@ -1,6 +1,6 @@
 //! Tools of the user's own: what a declaration must say, and what is wrong with one that does not.
 
-use super::{Class, Effect, Kind, Limits, Param, Stands, Tool, is_builtin};
+use super::{Class, Effect, Kind, Limits, Offered, Param, Stands, Tool, is_builtin};
 use crate::domain::action::{Target, clip, nearest};
 use crate::domain::hash::ContentHasher;
 use crate::domain::sexp::reader::Sexp;
@@ -223,7 +223,7 @@ impl Shelf {
             limits,
             // What it looks at nobody knows here.
             stands: Stands::Never,
-            offered: true,
+            offered: Offered::Always,
         };
         self.bytes += size_of::<Tool>();
         let tool: &'static Tool = Box::leak(Box::new(tool));

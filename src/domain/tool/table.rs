@@ -1,6 +1,9 @@
 //! The closed table of builtin tools. What a tool is stands in `tool.rs`.
 
-use super::{CONFIRM, CONTACT_EMBEDDER, Effect, Kind, Limits, Param, RESTORE, Stands, Tool};
+use super::{
+    CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, Effect, Kind, LOG_JOB, Limits, Offered, Param,
+    RESTORE, SET_CASCADE, SKILL_READ, Stands, Tool,
+};
 use crate::domain::action::Target;
 use crate::domain::editor::{LOOK, SHOW};
 use crate::domain::gate::reach;
@@ -49,7 +52,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "memory-read",
@@ -61,7 +64,118 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
+    },
+    Tool {
+        name: "memory-report",
+        summary: "Count what is in memory, or list its orphans, its oldest files, its largest headings, or what changed.",
+        params: &[
+            may(
+                "part",
+                Kind::OneOf(&["counts", "orphans", "oldest", "largest", "changed"]),
+                "what is wanted; counts without",
+            ),
+            may("since", Kind::Text, "for changed: a day, such as 2026-11-20, tuesday, last-week or -3d"),
+            may("limit", Kind::Number { least: 1, most: 50 }, "how many at most; 10 without"),
+        ],
+        effect: Effect::ReadMemory,
+        stands: Stands::WithMemory,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: "note-distil",
+        summary: "Distil one note from a heading: a heading with an id, a text and a link to its source. Of what is private, or \
+                  was distilled before, none is made.",
+        params: &[
+            need("id", "the heading that it is distilled from"),
+            need("title", "the note's title: the thought"),
+            need("body", "the note's text"),
+            may("file", Kind::Text, "the Org file; notes.org in the memex without"),
+            may("tags", TAGS, "tags"),
+        ],
+        effect: Effect::EditOrg,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &["file"],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: "notes-undistilled",
+        summary: "List headings of daily notes of which no note was distilled.",
+        params: &[
+            may("since", Kind::Text, "a day, such as 2026-11-20, tuesday or -3d; -30d without"),
+            may("limit", Kind::Number { least: 1, most: 50 }, "how many at most; 10 without"),
+        ],
+        effect: Effect::ReadMemory,
+        stands: Stands::WithMemory,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: "memory-garden",
+        summary: "Report what wants tidying in memory: broken links, headings that stand alone, near duplicates.",
+        params: &[may("limit", Kind::Number { least: 1, most: 50 }, "how many of each at most; 10 without")],
+        effect: Effect::ReadMemory,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: "inbox-propose",
+        summary: "Say for each heading of the inbox where most of what is near to it stands, and why.",
+        params: &[
+            may("file", Kind::Text, "the Org file; inbox.org without"),
+            may("limit", Kind::Number { least: 1, most: 50 }, "how many at most; 10 without"),
+        ],
+        effect: Effect::ReadMemory,
+        stands: Stands::WithMemory,
+        target: Target::Tool,
+        paths: &["file"],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: "links-suggest",
+        summary: "Find notes of different files that share rare words and are not linked.",
+        params: &[
+            may("id", Kind::Text, "only with this heading; those of the files that changed last without"),
+            may("limit", Kind::Number { least: 1, most: 50 }, "how many at most; 10 without"),
+        ],
+        effect: Effect::ReadMemory,
+        stands: Stands::WithMemory,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: "manual-search",
+        summary: "Find sections of the manual of Passepartout.",
+        params: &[
+            need("query", "the words of the question"),
+            may("limit", Kind::Number { least: 1, most: 10 }, "how many sections at most; 3 without"),
+        ],
+        effect: Effect::ReadMemory,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
     },
     Tool {
         name: "reopen-turn",
@@ -77,7 +191,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "org-add-heading",
@@ -99,7 +213,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["file"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "org-set-todo",
@@ -111,7 +225,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "org-set-property",
@@ -127,7 +241,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "org-schedule",
@@ -148,7 +262,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "org-move",
@@ -165,7 +279,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["file"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "org-outline",
@@ -181,7 +295,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["file"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "org-archive",
@@ -193,7 +307,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "org-replace-body",
@@ -205,7 +319,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "org-set-tags",
@@ -225,7 +339,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "org-clock",
@@ -237,7 +351,22 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
+    },
+    Tool {
+        name: LOG_JOB,
+        summary: "Write into the log of a heading that its job ran.",
+        params: &[
+            need("id", "the heading's id"),
+            one_of("outcome", &["done", "waits", "failed", "stopped", "overran"], "what that came to"),
+        ],
+        effect: Effect::EditOrg,
+        stands: Stands::Never,
+        target: Target::System,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::Never,
     },
     Tool {
         name: "list-files",
@@ -253,7 +382,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "grep",
@@ -272,7 +401,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "git-status",
@@ -284,7 +413,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "git-diff",
@@ -300,7 +429,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "git-log",
@@ -315,7 +444,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "git-commit",
@@ -327,7 +456,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "fetch-url",
@@ -339,7 +468,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &["url"],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "org-refactor",
@@ -358,7 +487,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "insert-at-end",
@@ -370,7 +499,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "editor-look",
@@ -387,7 +516,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "editor-show",
@@ -404,7 +533,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "replace-in-file",
@@ -421,7 +550,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "read-file",
@@ -433,7 +562,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "write-file",
@@ -445,7 +574,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "shell",
@@ -465,7 +594,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &["hosts"],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "message",
@@ -477,7 +606,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "eval-lisp",
@@ -490,7 +619,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::Always,
     },
     Tool {
         name: "lisp-check",
@@ -507,7 +636,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::BySkill,
     },
     Tool {
         name: "lisp-definitions",
@@ -519,7 +648,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::BySkill,
     },
     Tool {
         name: "lisp-edit",
@@ -544,7 +673,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::BySkill,
     },
     Tool {
         name: "lisp-balance",
@@ -556,7 +685,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::BySkill,
     },
     Tool {
         name: "literate-check",
@@ -569,7 +698,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::BySkill,
     },
     Tool {
         name: "literate-tangle",
@@ -582,7 +711,96 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["path"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: true,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: SKILL_READ,
+        summary: "Read a skill, or a file of one that was installed; of the user's own also how it did. Without a name, list \
+                  all that were installed.",
+        params: &[
+            may("skill", Kind::Text, "its name, as it is listed"),
+            may(
+                "file",
+                Kind::Text,
+                "a file of it, as the skill names it, such as references/forms.md; SKILL.md without",
+            ),
+        ],
+        effect: Effect::ReadFile,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::Always,
+    },
+    Tool {
+        name: SET_CASCADE,
+        summary: "Set which providers are asked and in which order, or go back to what the settings say.",
+        params: &[
+            may(
+                "providers",
+                Kind::Texts { most: 16 },
+                "their names in order, NAME or NAME/MODEL; without, as the settings say",
+            ),
+            may("keep", Kind::Flag, "whether it holds for good, and not only until the program ends"),
+        ],
+        effect: Effect::Configure,
+        stands: Stands::Never,
+        target: Target::System,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: DELEGATE,
+        summary: "Hand work over to a turn in the background, which reports here when it is done.",
+        params: &[
+            need("task", "all that it needs to know: it sees nothing of this conversation"),
+            may("tools", Kind::Texts { most: 64 }, "the only tools that it may use; without, those of this turn"),
+        ],
+        effect: Effect::Delegate,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::Always,
+    },
+    Tool {
+        name: CREATE_SKILL,
+        summary: "Make a new skill of the user's own, one Org file, as the standing skills are written; the user approves it.",
+        params: &[
+            need("skill", "its name: small letters and digits with single hyphens between them"),
+            need("text", "the whole Org file"),
+        ],
+        effect: Effect::WriteFile,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: EDIT_SKILL,
+        summary: "Change a skill of the user's own; it is tried out first, and kept only when its examples and tests hold.",
+        params: &[
+            need("skill", "its name"),
+            may(
+                "old",
+                Kind::Text,
+                "text that stands in its file exactly once; without it the brackets of its Lisp are balanced",
+            ),
+            may("new", Kind::Text, "what stands there instead"),
+        ],
+        effect: Effect::WriteFile,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
     },
     Tool {
         name: RESTORE,
@@ -599,7 +817,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &["files"],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: false,
+        offered: Offered::Never,
     },
     Tool {
         name: "contact-provider",
@@ -611,7 +829,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &["url"],
         limits: Limits::USUAL,
-        offered: false,
+        offered: Offered::Never,
     },
     Tool {
         name: CONTACT_EMBEDDER,
@@ -623,7 +841,7 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &["url"],
         limits: Limits::USUAL,
-        offered: false,
+        offered: Offered::Never,
     },
     Tool {
         name: CONFIRM,
@@ -634,6 +852,7 @@ pub(super) const TOOLS: &[Tool] = &[
             need("name", "what is set"),
             need("value", "to what"),
             may("replay", Kind::Text, "what it would change of what was decided, found by trying it"),
+            may("text", Kind::Text, "all of what would run by itself"),
         ],
         effect: Effect::Send,
         stands: Stands::Never,
@@ -641,6 +860,6 @@ pub(super) const TOOLS: &[Tool] = &[
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,
-        offered: false,
+        offered: Offered::Never,
     },
 ];

@@ -161,18 +161,18 @@ pub fn is_reasoned(body: &Body) -> bool {
     match body {
         Body::UserInput { .. }
         | Body::ChatMessage { .. }
+        | Body::Schedule { .. }
+        | Body::Hook { .. }
         | Body::ToolOutput { .. }
         | Body::ToolError { .. }
         | Body::Approval { .. }
-        | Body::Denial { .. } => true,
+        | Body::Denial { .. }
+        | Body::Delegation { .. } => true,
         Body::UserCommand { .. }
         | Body::BufferUpdate { .. }
         | Body::PointUpdate { .. }
         | Body::Heartbeat
-        | Body::Schedule { .. }
-        | Body::Hook { .. }
         | Body::Interrupt
-        | Body::Delegation { .. }
         | Body::LoopError { .. }
         | Body::SyntaxError { .. }
         | Body::RepairRequest { .. }
@@ -284,10 +284,7 @@ impl Turn {
                 return (Turn::new(signal, report), Step::Command(commanded));
             }
             Start::Words { signal, mut history, past, outside } => {
-                let typed = match &signal.body {
-                    Body::UserInput { text, .. } | Body::ChatMessage { text } => text.clone(),
-                    _ => String::new(),
-                };
+                let typed = signal.body.asked().unwrap_or_default().to_string();
                 history.push(Message::Text { role: Role::User, text: typed.clone() });
                 let labels = signal.labels;
                 let (depth, set_off) = (signal.depth, signal.body.sensor());

@@ -37,6 +37,7 @@ impl Actuators {
                     changed,
                 };
             }
+            self.engine.own_edit(act, edit).await;
             said.extend(done);
             changed.push(edit.file.clone());
         }

@@ -1,4 +1,4 @@
-//! Carries out what reads memory: `memory-search`, `memory-read` and `org-outline`; and `reopen-turn`.
+//! Carries out what reads memory: `memory-search`, `memory-read`, `org-outline` and `memory-report`; and `reopen-turn`.
 //!
 //! Texts come from the store and places are asked of the disk, so all of it is done where nobody waits for that.
 
@@ -47,6 +47,12 @@ impl Asked {
         match self.action.tool() {
             "memory-search" => self.search(engine),
             "org-outline" => self.outline(engine),
+            "memory-report" => self.report(engine),
+            "notes-undistilled" => self.undistilled(engine),
+            "memory-garden" => self.garden(engine),
+            "inbox-propose" => self.inbox(engine),
+            "links-suggest" => self.links(engine),
+            "manual-search" => self.manual(),
             _ => self.read_node(engine),
         }
     }

@@ -1,15 +1,18 @@
 //! Carries out what was cleared, once. Each act is surveyed again first: what changed since is stale, not done.
 
+mod census;
 mod code;
 mod commit;
 mod edit;
 mod editor;
+mod garden;
 mod git;
 mod kept;
 mod layer;
 mod lisp;
 mod look;
 mod memory;
+mod near;
 mod outline;
 mod own;
 pub mod put;
@@ -18,6 +21,7 @@ pub(super) mod rehearse;
 mod remove;
 mod restore;
 pub mod shell;
+mod skill;
 pub mod write;
 
 use crate::domain::action::{Action, Observation, Outcome};
@@ -30,9 +34,11 @@ use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::outside::Piece;
 use crate::domain::port::{Actuator, Content, LogLevel};
-use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE, Stands, is_user};
+use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE, SKILL_READ, Stands, is_user, writes_skills};
 use crate::edge::engine::Engine;
+use crate::edge::engine::cascade::Choice;
 use crate::edge::engine::changes::Act;
+use crate::edge::engine::delegation::Lent;
 use crate::edge::thread::LOOKS;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
@@ -46,6 +52,7 @@ const READ_LIMIT: usize = 64 * 1024;
 pub struct Actuators {
     engine: Arc<Engine>,
     kept: kept::Kept,
+    lent: Option<Lent>,
 }
 
 /// What an act came to, before it is an observation.
@@ -90,7 +97,12 @@ const OWN: Labels = Labels { provenance: Provenance::User, trust: Trust::Own, pr
 impl Actuators {
     /// Returns the actuators of an engine.
     pub fn new(engine: Arc<Engine>) -> Actuators {
-        Actuators { engine, kept: kept::Kept::default() }
+        Actuators { engine, kept: kept::Kept::default(), lent: None }
+    }
+
+    /// Returns the same for a turn that may hand work over, with what it has to hand on.
+    pub fn lending(self, lent: Lent) -> Actuators {
+        Actuators { lent: Some(lent), ..self }
     }
 }
 
@@ -223,8 +235,10 @@ impl Actuators {
             Effect::ReadFile if action.tool() == "grep" => self.grep(cleared).await,
             Effect::ReadFile if action.tool().starts_with("git-") => self.git(cleared).await,
             Effect::ReadFile if code::looks(action.tool()) => self.look_at_code(cleared).await,
+            Effect::ReadFile if action.tool() == SKILL_READ => self.read_skill(cleared).await,
             Effect::ReadFile => self.read_file(cleared).await,
             Effect::WriteFile if action.tool() == RESTORE => self.restore(act, cleared).await,
+            Effect::WriteFile if writes_skills(action.tool()) => self.write_skill(act, cleared).await,
             Effect::EditOrg | Effect::WriteFile => self.edit(act, cleared).await,
             Effect::Execute => match (&self.engine.shell, alone) {
                 (Ok(shell), Some(alone)) => {
@@ -239,6 +253,14 @@ impl Actuators {
                 (Ok(_), None) => Done::failed("BUG: a command would not be alone in its project"),
                 (Err(why), _) => Done::failed(format!("commands cannot be confined here, so none is run: {why}")),
             },
+            Effect::Delegate => {
+                let lent = self.lent.as_ref().ok_or_else(|| "no turn is there that could hand it over".to_string());
+                match lent.and_then(|lent| self.engine.delegate(&act.0, lent, cleared)) {
+                    Ok(said) => Done::said(said, OWN),
+                    Err(why) => Done::failed(format!("{why}; it was not handed over")),
+                }
+            }
+            Effect::Configure => self.set_cascade(action).await,
             Effect::Evaluate => self.evaluate(cleared).await,
             Effect::Send if action.tool() == CONFIRM => self.confirm_rule(action).await,
             Effect::Send => self.confirm(action).await,
@@ -293,6 +315,17 @@ impl Actuators {
                 let labels = Labels::untrusted(Provenance::Web, Privacy::Open);
                 Done { labels, outside: vec![from], ..Done::failed(why) }
             }
+        }
+    }
+
+    /// Sets which providers are asked.
+    async fn set_cascade(&self, action: &Action) -> Done {
+        let names: Vec<String> = action.list("providers").into_iter().map(str::to_string).collect();
+        let keep = action.args().get("keep").and_then(|keep| keep.as_bool()).unwrap_or(false);
+        let choice = if names.is_empty() { Choice::Usual } else { Choice::These { names, keep } };
+        match self.engine.order_providers(choice).await {
+            Ok(said) => Done::said(said, OWN),
+            Err(why) => Done::failed(why),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::domain::query::field::{FIELDS, SORTS, STATES, THINGS, listed};
 use crate::domain::turn::consensus::MOST;
+use crate::edge::cli::skills::Skills;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -90,6 +91,28 @@ pub enum Command {
         /// What to do with them; without a word they are listed.
         #[command(subcommand)]
         command: Option<Rules>,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Skills: what became of each; see one whole, begin one, test one.
+    #[command(args_conflicts_with_subcommands = true)]
+    Skills {
+        /// What to do with them; without a word they are listed.
+        #[command(subcommand)]
+        command: Option<Skills>,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Headings that want work done by themselves: when, how each stands, and what was missed. They are confirmed in Emacs.
+    Jobs {
         /// Where things are.
         #[command(flatten)]
         place: Place,

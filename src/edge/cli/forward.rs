@@ -15,6 +15,7 @@ use crate::edge::cli::costs::costs;
 use crate::edge::cli::ingest::ingested;
 use crate::edge::cli::models::gather;
 use crate::edge::cli::run::{FAILED, Failure};
+use crate::edge::cli::skills::{Skills, decided};
 use crate::edge::config::Config;
 use crate::edge::doctor::gone;
 use crate::edge::engine::Engine;
@@ -88,6 +89,18 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
             writeln!(out, "{}", crate::domain::inert::exact(&said)).map_err(|error| error.to_string())?;
             0
         }
+        Command::Skills { command: Some(Skills::Disable { skill, .. }), .. } => {
+            use std::io::Write;
+            let said = decided(engine, origin, false, &skill).await?;
+            writeln!(out, "{}", exact(&said)).map_err(|error| error.to_string())?;
+            0
+        }
+        Command::Skills { command: Some(Skills::Enable { skill, .. }), .. } => {
+            use std::io::Write;
+            let said = decided(engine, origin, true, &skill).await?;
+            writeln!(out, "{}", exact(&said)).map_err(|error| error.to_string())?;
+            0
+        }
         // Its keys may be those of an Emacs, which no terminal has.
         Command::Models { provider, json, .. } => {
             let gathered = gather(engine, origin, provider.as_deref()).await?;
@@ -98,6 +111,8 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
             0
         }
         Command::Rules { command: Some(Rules::List { .. }) | None, .. }
+        | Command::Skills { .. }
+        | Command::Jobs { .. }
         | Command::Dump { .. }
         | Command::Context { .. }
         | Command::Gate { .. }

@@ -10,6 +10,7 @@ mod doctor;
 pub mod dump;
 pub mod forward;
 pub mod ingest;
+mod jobs;
 pub mod memory;
 mod models;
 pub mod past;
@@ -18,6 +19,7 @@ pub mod query;
 mod rules;
 pub mod run;
 mod session;
+pub mod skills;
 mod terminal;
 
 pub mod gate;

@@ -14,11 +14,13 @@ use crate::edge::cli::doctor::{Wanted, run_doctor};
 use crate::edge::cli::dump;
 use crate::edge::cli::gate::gate;
 use crate::edge::cli::ingest::{absolute_text, ingested, progress, read};
+use crate::edge::cli::jobs::run_jobs;
 use crate::edge::cli::memory::run_memory;
 use crate::edge::cli::models::run_models;
 use crate::edge::cli::query::{asked, run_query};
 use crate::edge::cli::rules::{replay, run_rules};
 use crate::edge::cli::session::{beside, blocking, with_engine};
+use crate::edge::cli::skills::{Skills, run_skills};
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::boot::Keep;
 use std::io::Write;
@@ -126,6 +128,8 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Command::Gate { command: None, jsonl: _, place } => gate(&place, out),
         Command::Rules { command, place, json } => run_rules(command.unwrap_or(Rules::List { place, json }), out),
+        Command::Skills { command, place, json } => run_skills(command.unwrap_or(Skills::List { place, json }), out),
+        Command::Jobs { place, json } => run_jobs(&place, json, out),
         Command::Ask { text, preset, consensus, fork, place, json } => {
             let several = consensus.map(|count| (Mode::Consensus, count)).or(fork.map(|count| (Mode::Fork, count)));
             ask(of_several(question(&text)?, several), &place, &Manner { json, preset }, out)

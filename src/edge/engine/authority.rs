@@ -9,15 +9,17 @@ pub(super) mod learn;
 mod lost;
 mod mandates;
 mod replay;
+mod skills;
 
 use crate::domain::action::Action;
-use crate::domain::audit::{Decision, Ruling};
+use crate::domain::audit::{Decider, Decision, Ruling};
 use crate::domain::gate::Gates;
 use crate::domain::id::{NodeId, TurnId};
-use crate::domain::label::Labels;
+use crate::domain::job::starts_work;
+use crate::domain::label::{Labels, Privacy};
 use crate::domain::policy::held::{GONE, Seen};
 use crate::domain::policy::learned::Learned;
-use crate::domain::policy::loosening::Loosening;
+use crate::domain::policy::loosening::{Confirmed, Loosening};
 use crate::domain::policy::passes::looser;
 use crate::domain::policy::tools::{Table, UnreadTable, word};
 use crate::domain::port::LogLevel;
@@ -27,6 +29,7 @@ use crate::domain::skill::Skill;
 use crate::domain::skill::gate::ToolsGate;
 use crate::domain::tool::CONFIRM;
 use crate::domain::turn::{Commanded, Start};
+use crate::edge::engine::archive::Archive;
 use crate::edge::engine::authority::labels::Settled;
 use crate::edge::engine::record::{Finished, kind};
 use crate::edge::engine::skilled::Setting;
@@ -40,6 +43,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use replay::Replay;
+pub(in crate::edge) use skills::read_skill;
+pub use skills::{Shown, SkillAt};
 
 /// What stands in the place of a file for a rule that was learned.
 const LEARNED: &str = "(learned from your approvals)";
@@ -61,6 +66,31 @@ pub(in crate::edge) struct Authority {
     settled: BTreeMap<Arc<str>, Settled>,
     /// The headings of which the user was told that.
     told: HashSet<NodeId>,
+}
+
+/// Returns everything that the user confirmed and did not take back.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) async fn confirmed(archive: &Archive) -> Result<Confirmed, String> {
+    let known = loosenings(archive).await?;
+    Ok(Confirmed::of(known.values().filter(|(_, counts)| *counts).map(|(loosening, _)| loosening)))
+}
+
+/// Returns what was confirmed last of each, by hash, and whether it still is.
+async fn loosenings(archive: &Archive) -> Result<BTreeMap<String, (Loosening, bool)>, String> {
+    let mut known = BTreeMap::new();
+    for record in archive.latest_each(kind::LOOSENING).await? {
+        let text = |name: &str| record.body[name].as_str().map(str::to_string);
+        let read = || Some([text("file")?, text("heading")?, text("name")?, text("value")?]);
+        let Some([file, heading, name, value]) = read() else { continue };
+        let loosening = Loosening { file, heading, name, value };
+        // A record that names something else than its key confirms nothing.
+        if loosening.hash() == record.key {
+            known.insert(record.key, (loosening, record.body["state"] == "confirmed"));
+        }
+    }
+    Ok(known)
 }
 
 /// One line of the list of rules.
@@ -94,16 +124,7 @@ impl Engine {
     pub(super) async fn load_authority(&self) -> Result<(), String> {
         let (seen, labels) = self.load_seen().await?;
         let mut known = Authority { seen, labels, ..Authority::default() };
-        for record in self.archive.latest_each(kind::LOOSENING).await? {
-            let text = |name: &str| record.body[name].as_str().map(str::to_string);
-            let read = || Some([text("file")?, text("heading")?, text("name")?, text("value")?]);
-            let Some([file, heading, name, value]) = read() else { continue };
-            let loosening = Loosening { file, heading, name, value };
-            // A record that names something else than its key confirms nothing.
-            if loosening.hash() == record.key {
-                known.confirmed.insert(record.key, (loosening, record.body["state"] == "confirmed"));
-            }
-        }
+        known.confirmed = loosenings(&self.archive).await?;
         for record in self.archive.latest_each(kind::RULE).await? {
             if let Some(rule) = learn::read(&record.body).filter(|rule| rule.id() == record.key) {
                 known.learned.insert(record.key, (rule, 0));
@@ -132,6 +153,12 @@ impl Engine {
     /// Returns whether the user confirmed exactly this, and did not take it back.
     pub(super) fn is_confirmed(&self, loosening: &Loosening) -> bool {
         self.authority.lock().confirmed.get(&loosening.hash()).is_some_and(|(_, counts)| *counts)
+    }
+
+    /// Returns everything that the user confirmed and did not take back.
+    pub(super) fn confirmed_now(&self) -> Confirmed {
+        let authority = self.authority.lock();
+        Confirmed::of(authority.confirmed.values().filter(|(_, counts)| *counts).map(|(loosening, _)| loosening))
     }
 
     /// Returns the table of levels as it stands on the disk now.
@@ -164,7 +191,7 @@ impl Engine {
     /// Returns everything that waits for the user, but for rules that were learned.
     fn waiting(&self) -> Vec<Loosening> {
         let lost = self.lost_by_files().into_iter().map(|lost| lost.loosening);
-        self.levels().1.into_iter().chain(self.waiting_mandates()).chain(lost).collect()
+        self.levels().1.into_iter().chain(self.waiting_mandates()).chain(lost).chain(self.waiting_jobs()).collect()
     }
 
     /// Returns which of the user's rules cannot be read, with what follows from it and the way out.
@@ -259,11 +286,35 @@ impl Engine {
             return Err("what loosens is confirmed in Emacs: M-x passepartout-rules".to_string());
         }
         let (engine, name) = (self.clone(), id.to_string());
-        let loosening = aside(move || engine.named(&name)).await?;
+        let (loosening, shown) = aside(move || {
+            let loosening = engine.named(&name)?;
+            let shown = engine.shown_job(&loosening)?;
+            Ok::<_, String>((loosening, shown))
+        })
+        .await?;
+        let (shown, privacy) = shown.map_or((None, Privacy::Open), |(shown, privacy)| (Some(shown), privacy));
         if self.is_confirmed(&loosening) {
             return Err(format!("{id} counts already"));
         }
         let replay = self.check_rule(&loosening).await?.map(|replay| replay.text(&loosening.heading));
+        let more =
+            if shown.is_some() { "starts work by itself from now on" } else { "lets more happen without asking you" };
+        let why = format!("You asked to confirm {}, which {more}.", loosening.id());
+        let beside = [("replay", replay), ("text", shown)].into_iter();
+        let beside = beside.filter_map(|(name, text)| Some((name, text?))).collect();
+        self.propose_loosening(origin, &loosening, (beside, privacy), &why, turn).await
+    }
+
+    /// Makes a flight plan of what loosens; what comes of it is told beside it, by the names of arguments, with how private
+    /// that is.
+    async fn propose_loosening(
+        self: &Arc<Self>,
+        origin: &Origin,
+        loosening: &Loosening,
+        (beside, privacy): (Vec<(&'static str, String)>, Privacy),
+        why: &str,
+        turn: TurnId,
+    ) -> Result<Finished, String> {
         let args: Map<String, Value> = [
             ("file", &loosening.file),
             ("heading", &loosening.heading),
@@ -271,16 +322,16 @@ impl Engine {
             ("value", &loosening.value),
         ]
         .into_iter()
-        .chain(replay.as_ref().map(|replay| ("replay", replay)))
+        .chain(beside.iter().map(|(name, value)| (*name, value)))
         .map(|(name, value)| (name.to_string(), Value::String(value.clone())))
         .collect();
-        let why = format!("You asked to confirm {}, which lets more happen without asking you.", loosening.id());
-        let action = Action::new(&self.toolbox(), CONFIRM, args, Some(&why), Labels::USER).map_err(|wrong| wrong.0)?;
-        Ok(self.commanded(origin, turn, format!("confirm {id}"), action).await)
+        let labels = Labels { privacy, ..Labels::USER };
+        let action = Action::new(&self.toolbox(), CONFIRM, args, Some(why), labels).map_err(|wrong| wrong.0)?;
+        Ok(self.commanded(origin, turn, format!("confirm {}", loosening.id()), action).await)
     }
 
     /// Has an action judged that a human wished by a command, in a turn of its own.
-    pub(super) async fn commanded(
+    pub(in crate::edge::engine) async fn commanded(
         self: &Arc<Self>,
         origin: &Origin,
         turn: TurnId,
@@ -323,7 +374,13 @@ impl Engine {
         if loosening.name == GONE {
             return self.let_go_lost(&loosening).await;
         }
+        if let Some((shown, _)) = in_place(|| self.shown_job(&loosening))?
+            && action.text("text") != Some(shown.as_str())
+        {
+            return Err("its heading changed after it was shown; look at it again: M-x passepartout-jobs".to_string());
+        }
         self.check_rule(&loosening).await?;
+        self.still_shown(&loosening).await?;
         self.keep_loosening(&loosening, Ruling::Confirmed, "Emacs").await?;
         Ok(format!("{} counts from now on; M-x passepartout-rules lists and withdraws it.", loosening.words()))
     }
@@ -358,7 +415,24 @@ impl Engine {
         }
     }
 
+    /// Returns what counts of what starts work.
+    pub(super) fn confirmed_work(&self) -> Vec<Loosening> {
+        let authority = self.authority.lock();
+        let counts = authority.confirmed.values().filter(|(loosening, counts)| *counts && starts_work(loosening));
+        counts.map(|(loosening, _)| loosening.clone()).collect()
+    }
+
     async fn keep_loosening(&self, loosening: &Loosening, ruling: Ruling, channel: &str) -> Result<(), String> {
+        self.keep_decided(loosening, ruling, Decider::Human(channel.to_string())).await
+    }
+
+    /// Keeps that what loosens counts from now on, or does not, and who decided that.
+    pub(super) async fn keep_decided(
+        &self,
+        loosening: &Loosening,
+        ruling: Ruling,
+        decider: Decider,
+    ) -> Result<(), String> {
         let counts = ruling == Ruling::Confirmed;
         let state = if counts { "confirmed" } else { "withdrawn" };
         let body = json!({
@@ -366,11 +440,20 @@ impl Engine {
             "state": state,
         });
         let words = self.loggable(loosening);
-        let decision: Decision = Engine::of_human(ruling, words.clone(), channel);
+        let decision = Decision { decider, ..Engine::of_human(ruling, words.clone(), "") };
         let record = (kind::LOOSENING, loosening.hash(), body);
+        if !counts {
+            // At once, whatever becomes of the store.
+            self.authority.lock().confirmed.insert(loosening.hash(), (loosening.clone(), counts));
+        }
         self.append_all([record, audit::kept(&decision)].into_iter()).await?;
         self.authority.lock().confirmed.insert(loosening.hash(), (loosening.clone(), counts));
+        self.job_begins_anew(loosening);
         self.say(LogLevel::Info, &format!("{words} is {state}"));
+        if loosening.skill().is_some() {
+            self.reload_skills().await;
+        }
+        self.jobs_wake().notify_one();
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use crate::domain::memory::Memory;
 use crate::domain::memory::document::PrivacyOptions;
 use crate::domain::memory::shape::Shape;
 use crate::domain::memory::store::{Loaded, NewRecord, RamStore, Store, StoreError};
+use crate::domain::policy::loosening::Confirmed;
 use crate::domain::port::LogLevel;
 use crate::domain::tool;
 use crate::edge::actuator::shell::Shell;
@@ -18,7 +19,7 @@ use crate::edge::engine::full_text::FullText;
 use crate::edge::engine::intents::Intents;
 use crate::edge::engine::planner::Lookout;
 use crate::edge::engine::record::kind;
-use crate::edge::engine::skills::{self as engine_skills, skill_folders};
+use crate::edge::engine::skills::{self as engine_skills};
 use crate::edge::engine::{Engine, Notify, Parts};
 use crate::edge::full_text::folder::{self, Folder};
 use crate::edge::project;
@@ -29,6 +30,7 @@ use crate::edge::skill_host::{self, LispHost};
 use crate::edge::skills::Loaded as Skills;
 use crate::edge::store::{Beside, DiskStore, owner_of};
 use crate::edge::survey::{Confinement, Nowhere, Survey};
+use crate::edge::thread::in_place;
 use crate::edge::tokens::Tokens;
 use crate::edge::walk::canonical;
 use crate::edge::worker::{WorkerLimits, Workers};
@@ -162,7 +164,10 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     let lookout = Lookout::default();
     let config_launcher = config.launcher.clone();
     let vault = Arc::new(vault);
-    let skills = crate::edge::skills::load(&skill_folders(&config));
+    let skills = {
+        let confirmed = super::authority::confirmed(&archive).await?;
+        in_place(|| crate::edge::skills::load_for(&config, &confirmed, &|_| None))
+    };
     let survey =
         Survey::new(vault.clone(), Arc::new(lookout.clone()), Some(Arc::new(lookout.clone())), SURVEY_PATIENCE);
     let shell = shell(&config_launcher);
@@ -224,6 +229,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     engine.load_plans().await?;
     engine.load_marks().await?;
     engine.load_authority().await?;
+    engine.load_jobs().await?;
     engine.load_focus().await;
     // Who only looks on makes no context.
     if !matches!(keep, Keep::ToRead | Keep::Examine) {
@@ -260,7 +266,8 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
 
 /// Returns gates and survey as an engine has them, but for memory, editor and planner; also what is wrong with the skills.
 pub fn without_memory(config: &Config, vault: Vault, patience: Duration) -> (Gates, Survey, Vec<String>) {
-    let report = crate::edge::skills::load(&skill_folders(config));
+    // Without a store nobody knows what was confirmed; what tightens counts all the same.
+    let report = crate::edge::skills::load_for(config, &Confirmed::default(), &|_| None);
     let survey = Survey::new(Arc::new(vault), Arc::new(Nowhere), None, patience);
     let asked = report.own_gates().into_iter().map(|gate| {
         format!("{}: no gate in Lisp is asked without a store or a memex, so it denies every act", gate.name())

@@ -10,10 +10,11 @@ use crate::domain::port::LogLevel;
 use crate::domain::preset::Preset;
 use crate::domain::skill::mandates;
 use crate::domain::skill::trigger::SignalFacts;
-use crate::domain::turn::prompt::{Briefing, Lean, Standing};
+use crate::domain::turn::prompt::{Briefing, Lean, Standing, Voice};
 use crate::edge::engine::Engine;
 use crate::edge::engine::slices::{Slice, Wanted};
 use crate::edge::identity;
+use crate::edge::skills::{Loaded, SkillState, Whose};
 use crate::edge::thread::in_place;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
@@ -149,6 +150,16 @@ impl<'a> Briefings<'a> {
     }
 }
 
+/// Returns who speaks in a loaded skill: of what lies outside the user's own folder, only what is built in is not from
+/// elsewhere.
+fn voice(loaded: &Loaded, name: &str) -> Voice {
+    match loaded.reports.iter().find(|report| report.state == SkillState::Loaded && report.name == name) {
+        Some(report) if report.whose == Whose::Own => Voice::User,
+        Some(report) if report.whose == Whose::Shipped => Voice::Shipped,
+        Some(_) | None => Voice::Elsewhere,
+    }
+}
+
 impl Engine {
     /// Returns the most tokens of a prompt, as its provider counts them: what the settings say, or less where what rules
     /// the heading or the preset says less.
@@ -196,24 +207,15 @@ impl Engine {
         let skills = self.skills();
         let of_skills = mandates(&skills.loaded.skills, facts).map(|(skill, mandate)| Standing {
             text: mandate.text.clone(),
-            own: self.is_users_skill(&skill.name),
+            whose: voice(&skills.loaded, &skill.name),
             always: mandate.when.is_none(),
         });
-        let of_focus = self.focus_mandates().into_iter().map(|text| Standing { text, own: true, always: false });
+        let of_focus =
+            self.focus_mandates().into_iter().map(|text| Standing { text, whose: Voice::User, always: false });
         // The user wrote it, and it holds as long as the conversation has the preset.
         let prompt = preset.and_then(|preset| preset.prompt.clone());
-        let of_preset = prompt.map(|text| Standing { text, own: true, always: true });
+        let of_preset = prompt.map(|text| Standing { text, whose: Voice::User, always: true });
         of_skills.chain(of_preset).chain(of_focus).collect()
-    }
-
-    /// Returns whether a skill is the user's own, and not shipped.
-    fn is_users_skill(&self, name: &str) -> bool {
-        let own = self.config.settings.join("skills");
-        let folders: Vec<_> = self.config.skill_directories.iter().chain([&own]).collect();
-        let skills = self.skills();
-        let file =
-            skills.loaded.reports.iter().find(|report| report.name == name).and_then(|report| report.file.as_ref());
-        file.is_some_and(|file| folders.iter().any(|folder| file.starts_with(folder)))
     }
 
     /// Returns what is private in any way in a slice of memory for a reader who may not see everything, with its titles.

@@ -132,6 +132,14 @@ impl Engine {
             let way_out = "do it in Emacs, or in a terminal that the agent did not start";
             return Err(format!("this channel may not choose providers; {way_out}"));
         }
+        self.order_providers(choice).await
+    }
+
+    /// Does the same for whoever was found to be allowed to.
+    ///
+    /// # Errors
+    /// When a provider cannot be used, or it could not be stored: then nothing changes.
+    pub(in crate::edge) async fn order_providers(self: &Arc<Self>, choice: Choice) -> Result<String, String> {
         let (chosen, keep) = match choice {
             Choice::Usual => (None, true),
             Choice::These { names, keep } => {

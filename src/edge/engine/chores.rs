@@ -10,8 +10,10 @@ use crate::domain::org::clock::Clocked;
 use crate::domain::org::edit::{Edit, EditOptions, NewHeading, apply, clocked_in, clocked_out, extract, splices};
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::scan;
+use crate::domain::org::timestamp::Timestamp;
 use crate::domain::replace::replace;
 use crate::domain::scope::Scope;
+use crate::domain::tool::LOG_JOB;
 use crate::edge::engine::Engine;
 use crate::edge::engine::planner::{Located, fact};
 use crate::edge::survey::{Predicted, Whereabouts};
@@ -35,7 +37,8 @@ impl Engine {
         paths: &[PathFact],
         whereabouts: &dyn Whereabouts,
     ) -> Option<Predicted> {
-        const TOOLS: [&str; 7] = [
+        const TOOLS: [&str; 8] = [
+            LOG_JOB,
             "replace-in-file",
             "insert-at-end",
             "org-replace-body",
@@ -58,6 +61,7 @@ impl Engine {
                 let tags = tags.into_iter().flatten().filter_map(|tag| tag.as_str()).map(str::to_string).collect();
                 Edit::SetTags { node, tags }
             }),
+            LOG_JOB => self.plan_log(id, action, now),
             "org-clock" => self.plan_clock(id, (action, now), scope, &mut doubts),
             "org-archive" => self.plan_archive(id, scope, now, &mut places),
             "org-refactor" => self.plan_refactor(id, action, now),
@@ -142,6 +146,13 @@ impl Engine {
         let between = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
         let after = format!("{before}{between}{text}{}", if text.ends_with('\n') { "" } else { "\n" });
         Ok(vec![fact(path.resolved.clone(), Some(before), after.into())])
+    }
+
+    fn plan_log(&self, id: &str, action: &Action, now: DateTime) -> Result<Vec<EditFact>, String> {
+        let at = self.locate(id)?;
+        let line = format!("- Job {} {}", action.text("outcome").unwrap_or("done"), Timestamp::inactive(now));
+        let edit = Edit::Log { node: at.index, line };
+        self.edited_text(at, &edit, now)
     }
 
     fn plan_clock(

@@ -22,7 +22,13 @@ const MOST_CHANGES: usize = 1_000;
 /// What `/help` shows.
 const HELP: &str = "\
 - /plans lists the plans that wait
+- /tasks lists what goes on in the background for this conversation; /tasks stop ends it
 - /files lists the files that the agent changed in this conversation
+- /report says how much there is in memory; /report orphans, /report oldest, /report largest; /report changed since \
+tuesday
+- /undistilled lists daily notes of which no note was distilled, /undistilled since monday those since then; /garden \
+reports broken links, headings that stand alone and near duplicates
+- /inbox says where the headings of inbox.org could go; /links says which notes could be linked, /links ID with one
 - /approve PLAN carries out exactly what the plan shows, once
 - /deny PLAN REASON denies it; the model is told the reason and may try otherwise
 - /stop PLAN REASON denies it and all that waits beside it; the model is not asked again
@@ -39,7 +45,7 @@ ends, /cascade keep NAME NAME… for good; /cascade usual takes that back; NAME/
 - /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
 - /scope memex, /scope session or /scope project widens or narrows it
 - /set NAME VALUE is told to the model for as long as the focus lasts; “budget” is the tokens of notes in a prompt
-- /help shows this
+- /help shows this; /help WORDS shows what the manual says of them
 What does not begin with a slash is asked as it stands. Without a model, “help” shows what can be asked.
 In Emacs: C-c RET sends, C-c C-k stops the answer; M-x passepartout-flight-plans, passepartout-gate-trace, \
 passepartout-log and passepartout-doctor show the rest.";
@@ -60,11 +66,15 @@ impl Engine {
                         Err(text) => self.answered(ask, turn, began, text, sink),
                     };
                 }
+                if let Some(finished) = self.looked_up(ask, command, turn.clone(), sink).await {
+                    return finished;
+                }
                 let mut words = command.split_whitespace();
                 let wish = match (words.next(), words.next()) {
                     (Some("undo"), name) => Ok(Wish::Undo(name.map(str::to_string))),
                     (Some("redo"), _) => Ok(Wish::Redo),
                     (Some("plans"), _) => Err(self.plan_lines()),
+                    (Some("tasks"), what) => Err(self.task_lines(&ask.origin.session, what == Some("stop"))),
                     (Some("endorse"), _) => {
                         let what = command.trim().strip_prefix("endorse").unwrap_or_default();
                         Err(self

@@ -114,13 +114,13 @@ impl Engine {
         self.mark_private(&plan.session, conversation.labels.privacy);
         self.recall_earlier(&plan.session, &conversation);
         let below = setting.under.as_ref().and_then(|under| under.below.clone());
-        let (engine, about, project) = (self.clone(), plan.clone(), setting.project.clone());
+        let (engine, about, kept) = (self.clone(), plan.clone(), setting.clone());
         let sees = origin.rights.see_private;
         let scope = aside(move || {
-            let scope = match engine.scope_of(&about, project.as_deref(), sees) {
+            let scope = match engine.scope_of(&about, &kept, sees) {
                 Ok(scope) => scope,
                 // What is denied needs no project; what the model wants next is judged where nothing is.
-                Err(_) if all_no => engine.scope(&about.session, None, sees),
+                Err(_) if all_no => kept.narrowed(engine.scope(&about.session, None, sees)),
                 Err(why) => return Err(why),
             };
             Ok(engine.tightened(scope, below.as_deref()))

@@ -78,7 +78,9 @@ impl Engine {
                 engine.say(LogLevel::Info, &format!("skills: {complaint}"));
             }
         };
-        watch(roots, |_| false, move |_| take(), complain, move |_| again())
+        // A folder with a SKILL.md counts with all of its files; what git keeps for itself is none of it.
+        let also = |path: &Path| !path.components().any(|part| part.as_os_str() == ".git");
+        watch(roots, also, move |_| take(), complain, move |_| again())
     }
 
     /// Reads what changed at or below some paths of the memex. Blocks until it is done.

@@ -186,6 +186,7 @@ impl Engine {
         let busy = index.in_memory(IN_MEMORY).is_some() || index.crowd(usize::MAX).is_some();
         *self.index.write() = index;
         self.embed_soon();
+        self.jobs_follow(changed, gone);
         self.quotations_follow(changed, gone, at_once);
         if !at_once {
             let total = self.view().len();

@@ -17,6 +17,7 @@ use crate::domain::turn::prompt::tokens;
 use crate::domain::work::Work;
 use crate::edge::clock::local;
 use crate::edge::engine::Engine;
+use crate::edge::engine::delegation::shown_in;
 use crate::edge::engine::record::kind;
 use crate::edge::provider::cascade::Metered;
 use async_trait::async_trait;
@@ -166,7 +167,7 @@ impl Open<'_> {
         let Open { provider, session, behalf, .. } = self;
         Call {
             at: self.at,
-            session: session.0.clone(),
+            session: shown_in(session).0,
             provider: provider.name().to_string(),
             model: provider.model().to_string(),
             work: behalf.work,
@@ -259,7 +260,8 @@ impl Engine {
             }
             Err(_) => Cost::Unknown,
         };
-        Ok(Wanted { session: session.0.clone(), day, work: behalf.work, estimate })
+        // The cap of a conversation holds for what it hands over as well.
+        Ok(Wanted { session: shown_in(session).0, day, work: behalf.work, estimate })
     }
 
     /// Returns what a call may cost: the tokens of its prompt as the provider counts them, and [`ANSWER`] for the answer.

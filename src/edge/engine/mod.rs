@@ -18,6 +18,7 @@ mod commands;
 mod commit;
 pub mod confined;
 pub mod decisions;
+pub mod delegation;
 pub mod embedding;
 pub mod explain;
 mod factors;
@@ -28,13 +29,16 @@ pub mod full_text;
 pub mod head;
 pub mod inspect;
 pub mod intents;
+pub mod jobs;
 pub mod journal;
 pub mod kept_back;
 mod lately;
 pub mod ledger;
+mod lookups;
 pub mod memory;
 pub mod model;
 pub mod models;
+mod notes;
 pub mod org;
 pub mod outside;
 mod own_tools;
@@ -50,6 +54,9 @@ pub mod restore;
 pub mod rollback;
 mod selector;
 mod share;
+mod skill_edit;
+pub mod skill_list;
+pub mod skill_test;
 pub mod skilled;
 pub mod skills;
 pub mod slices;
@@ -98,6 +105,8 @@ pub enum Notice {
     Changed(Box<FlightPlan>),
     /// A line was logged.
     Logged(Line),
+    /// Work that was handed over ended.
+    Reported(Box<delegation::Reported>),
     /// Something that the status shows changed.
     Status,
 }
@@ -173,6 +182,8 @@ pub struct Engine {
     pub(super) full_text: full_text::FullText,
     /// What is known of vectors.
     pub(super) embedding: embedding::Embedding,
+    /// What is known of jobs and hooks.
+    pub(super) jobs: jobs::Jobs,
     /// Which words stand in private notes.
     pub(super) quoting: quotations::Quoting,
     /// How often each private tag kept something back since the start.
@@ -214,6 +225,10 @@ pub struct Engine {
     pub(super) plans: Mutex<BTreeMap<PlanId, FlightPlan>>,
     /// What the turns that run have done so far.
     pub(super) doings: stopped::Doings,
+    /// Work that was handed over and goes on.
+    pub(in crate::edge::engine) tasks: delegation::Tasks,
+    /// Whether somebody stays to be told what comes of such work.
+    pub(in crate::edge) serves: std::sync::atomic::AtomicBool,
     /// What acts that are under way are about to change.
     pub(super) watching: changes::Watching,
     /// The times that edits write whose plans wait, newest last.
@@ -322,6 +337,7 @@ impl Engine {
             index: RwLock::default(),
             full_text: parts.full_text,
             embedding: Default::default(),
+            jobs: Default::default(),
             quoting: Default::default(),
             kept_back: Mutex::default(),
             sent: Mutex::default(),
@@ -348,6 +364,8 @@ impl Engine {
             memex_read: Default::default(),
             plans: Mutex::new(BTreeMap::new()),
             doings: Default::default(),
+            tasks: Default::default(),
+            serves: Default::default(),
             watching: Default::default(),
             pinned: Mutex::default(),
             merged: Mutex::default(),
@@ -501,6 +519,7 @@ impl Engine {
     /// Stores what waits and closes the store; nothing can be stored after that.
     pub async fn close(&self) {
         self.stop();
+        self.tasks.end();
         if let Ok(workers) = &self.workers {
             workers.end_all().await;
         }
@@ -532,7 +551,7 @@ impl Engine {
     /// rules.
     pub fn skill_report(&self) -> (usize, Vec<String>) {
         let skills = self.skills();
-        (skills.loaded.skills.len(), skills.loaded.complaints())
+        (skills.loaded.skills.len() + skills.loaded.installed.len(), skills.loaded.complaints())
     }
 
     /// Returns which skills have rules that are not in force, with what follows from it and the way out.

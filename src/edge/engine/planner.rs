@@ -3,6 +3,7 @@
 use crate::domain::action::Action;
 use crate::domain::count::counted;
 use crate::domain::gate::Facts;
+use crate::domain::gate::closing::{LeftOpen, left_open};
 use crate::domain::gate::facts::{BySetup, EditFact, PathFact, QuotedNote};
 use crate::domain::gate::place::holds_notes;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
@@ -101,6 +102,7 @@ impl EditPlanner for Lookout {
     fn plan(&self, action: &Action, tool: &Tool, scope: &Scope, paths: &[PathFact]) -> Result<Predicted, String> {
         let engine = self.engine().ok_or_else(|| "the engine is not there yet".to_string())?;
         let code = engine.plan_code(action, scope, paths);
+        let code = code.or_else(|| engine.plan_note(action, paths)).or_else(|| engine.plan_skill(action));
         let chore = code.or_else(|| engine.plan_chore(action, scope, paths, self)).map(Ok);
         let mut predicted = chore.unwrap_or_else(|| match tool.effect {
             Effect::WriteFile if action.tool() == RESTORE => engine.plan_restore(action),
@@ -113,6 +115,8 @@ impl EditPlanner for Lookout {
             Effect::EditOrg => engine.plan_org(action, paths).map(edits),
             Effect::Commit => Ok(engine.plan_commit(action, scope)),
             Effect::Reply
+            | Effect::Delegate
+            | Effect::Configure
             | Effect::ReadMemory
             | Effect::ReadFile
             | Effect::Execute
@@ -125,6 +129,9 @@ impl EditPlanner for Lookout {
         })?;
         for edit in predicted.edits.iter_mut().chain(&mut predicted.put_texts) {
             edit.by_setup = engine.by_setup(edit);
+        }
+        if matches!(tool.effect, Effect::EditOrg | Effect::WriteFile) && action.tool() != RESTORE {
+            predicted.left_open = predicted.edits.iter().flat_map(|edit| engine.left_open(edit, scope)).collect();
         }
         engine.count_held(predicted.edits.iter_mut().chain(&mut predicted.put_texts).collect());
         Ok(predicted)
@@ -150,7 +157,7 @@ impl Engine {
     }
 
     /// Returns a file's text as the user sees it: the buffer's where it is open, else the disk's; `None` when there is none.
-    pub(super) fn text_now(&self, file: &str) -> Result<Option<Arc<str>>, String> {
+    pub(in crate::edge) fn text_now(&self, file: &str) -> Result<Option<Arc<str>>, String> {
         if let Some(buffer) = self.buffer_now(file)? {
             return match buffer.read_only {
                 true => Err(format!("{file} is open in a read-only buffer")),
@@ -201,6 +208,15 @@ impl Engine {
     pub(crate) fn privacy_of_text(&self, file: &str, text: Arc<str>) -> Privacy {
         let document = self.build(file, text).ok();
         document.and_then(|document| document.privacy.iter().copied().max()).unwrap_or(Privacy::Private)
+    }
+
+    /// Returns the headings that an edit would mark done while something below them is open. What cannot be scanned has none
+    /// that anybody could read.
+    fn left_open(&self, edit: &EditFact, scope: &Scope) -> Vec<LeftOpen> {
+        let outline = |text: &Arc<str>| scan(text.clone(), &self.scan_options_of(&edit.file)).ok();
+        let Some(after) = is_org(&edit.file).then(|| outline(&edit.after)).flatten() else { return Vec::new() };
+        let before = edit.before.as_ref().and_then(outline);
+        left_open(before.as_ref(), &after, &self.privacy_options(), scope.may_see)
     }
 
     /// Says what setup files make of a file before and after an edit.

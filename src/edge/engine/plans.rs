@@ -140,6 +140,7 @@ impl Engine {
         origin: &Origin,
     ) -> Result<(Approval, Unsettled), String> {
         self.expire_plans().await?;
+        self.undone_where_it_may_be(plan, origin)?;
         let now = self.clock.now();
         let settling = Settling::of(plan);
         let approval = self.claim(&plan.id, PlanStatus::Approved, |plan| {
@@ -333,7 +334,7 @@ impl Engine {
         let action = action.led_by(old.action.led().cloned().unwrap_or_default());
         let action = action.refined_from(old.action.refinement().cloned());
         let (conversation, setting) = self.conversation(&old).await?;
-        let scope = in_place(|| self.scope_of(&old, setting.project.as_deref(), origin.rights.see_private))?;
+        let scope = in_place(|| self.scope_of(&old, &setting, origin.rights.see_private))?;
         // Narrowed to what the model may see that goes on with it, as its own proposals are.
         let may_see = if conversation.local { scope.may_see } else { scope.may_see.min(self.elsewhere(&old.session)) };
         let scope = Scope { may_see, ..scope };

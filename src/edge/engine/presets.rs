@@ -6,9 +6,11 @@
 
 use crate::domain::id::SessionId;
 use crate::domain::inert::exact;
+use crate::domain::job::preset_of_session;
 use crate::domain::port::{LogLevel, ProviderError, ProviderErrorKind};
 use crate::domain::preset::{NONE, Preset, Presets};
 use crate::domain::signal::Origin;
+use crate::edge::engine::delegation::shown_in;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::turns::KNOWN_SESSIONS;
 use crate::edge::engine::{Engine, Notice};
@@ -44,6 +46,11 @@ impl Engine {
     /// # Errors
     /// When one was chosen that cannot be had, or nobody knows whether one was.
     pub(super) async fn preset_of(&self, session: &SessionId) -> Result<Option<Preset>, String> {
+        // What was handed over has the preset of the conversation that it came from.
+        let session = &shown_in(session);
+        if let Some(preset) = preset_of_session(&session.0) {
+            return Ok(Some(preset));
+        }
         let Some(name) = self.preset_now(session).await? else { return Ok(None) };
         let found = self.presets().get(&name).cloned();
         let way_out = format!("mend it in {NAME}, or take it back with /preset {NONE}");

@@ -99,6 +99,8 @@ pub mod kind {
         PRESET = "preset", Authority;
         /// A call of a provider, by its conversation; see [`crate::edge::engine::ledger`].
         CALL = "call", History;
+        /// How a job stands, by its short name; the newest counts. See [`crate::edge::engine::jobs`].
+        JOB = "job", Authority;
         /// A provider that the user confirmed.
         CONFIRMATION = "confirmation", Authority;
     }

@@ -4,7 +4,7 @@
 use crate::domain::action::Action;
 use crate::domain::id::TurnId;
 use crate::domain::label::{Labels, Privacy};
-use crate::domain::lisp::repl::{HELP, Typed, inspection, typed};
+use crate::domain::lisp::repl::{HELP, Typed, inspected, inspection, typed};
 use crate::domain::outside::Outside;
 use crate::domain::port::{Sink, Streamed};
 use crate::domain::signal::{Body, Origin};
@@ -36,20 +36,23 @@ impl Engine {
             Typed::Help => Ok(HELP.to_string()),
             Typed::Wrong(why) => Err(why),
             Typed::Eval(code) => {
-                return self
-                    .evaluated(origin, (line, code), (Labels::USER, Outside::default()), folder, turn, sink)
-                    .await;
+                let own = (Labels::USER, Outside::default());
+                return shown(self.evaluated(origin, (line, code), own, folder, turn).await, sink);
             }
             Typed::Inspect(name) => {
-                let code = inspection(name);
-                return self
-                    .evaluated(origin, (line, &code), (Labels::USER, Outside::default()), folder, turn, sink)
-                    .await;
+                let (code, own) = (inspection(name), (Labels::USER, Outside::default()));
+                let mut finished = self.evaluated(origin, (line, &code), own, folder, turn).await;
+                if let Some(words) = inspected(name, &finished.report.text) {
+                    finished.report.text = words;
+                }
+                return shown(finished, sink);
             }
             Typed::Load(file) => {
                 let read = self.read_for(origin, (line, file), folder.clone()).await;
                 match read {
-                    Ok(read) => return self.evaluated(origin, (line, &read.0), read.1, folder, turn, sink).await,
+                    Ok(read) => {
+                        return shown(self.evaluated(origin, (line, &read.0), read.1, folder, turn).await, sink);
+                    }
                     Err(why) => Err(why),
                 }
             }
@@ -74,12 +77,11 @@ impl Engine {
         (labels, outside): (Labels, Outside),
         folder: Option<PathBuf>,
         turn: TurnId,
-        sink: Sink<'_>,
     ) -> Finished {
         let args = Map::from_iter([("code".to_string(), Value::String(code.to_string()))]);
         let why = "You typed it in the REPL.";
         let led = outside.led(&args);
-        let finished = match Action::new(&self.toolbox(), "eval-lisp", args, Some(why), labels) {
+        match Action::new(&self.toolbox(), "eval-lisp", args, Some(why), labels) {
             Ok(action) => {
                 let action = action.led_by(led);
                 self.ordered(origin, turn, order(line, folder), action).await
@@ -90,9 +92,7 @@ impl Engine {
                 let (session, at) = (origin.session.clone(), self.clock.now());
                 Finished { turn, session, at, asked: first_line(line), seconds: 0.0, report }
             }
-        };
-        sink(Streamed::Text(&finished.report.text));
-        finished
+        }
     }
 
     /// Reads a file for the worker, which sees none: judged as any other reading, in a turn of its own.
@@ -124,6 +124,12 @@ impl Engine {
             }
         }
     }
+}
+
+/// Tells what a line came to.
+fn shown(finished: Finished, sink: Sink<'_>) -> Finished {
+    sink(Streamed::Text(&finished.report.text));
+    finished
 }
 
 fn order(line: &str, folder: Option<PathBuf>) -> Order {

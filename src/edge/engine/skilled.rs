@@ -2,8 +2,10 @@
 //!
 //! Between a plan and its approval point moves and skills change; what narrowed the question narrows the answer.
 
+use crate::domain::label::Privacy;
 use crate::domain::port::LogLevel;
 use crate::domain::preset::Preset;
+use crate::domain::scope::Scope;
 use crate::domain::skill::lisp::Lisp;
 use crate::domain::skill::{DEFAULT_PRIORITY, Skill};
 use crate::domain::turn::consensus::{Mode, Together};
@@ -28,6 +30,9 @@ pub struct Under {
     /// The skill that answered in place of a model, which goes on doing so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handled: Option<String>,
+    /// How private what it may see is at most, by the word for it; `None` leaves that to who goes on with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sees: Option<String>,
 }
 
 /// A skill as it was at work.
@@ -48,6 +53,14 @@ pub struct Setting {
     pub under: Option<Under>,
 }
 
+impl Setting {
+    /// Returns a scope that sees no more than what it goes on under.
+    pub fn narrowed(&self, scope: Scope) -> Scope {
+        let may_see = self.under.as_ref().map_or(scope.may_see, |under| under.may_see(scope.may_see));
+        Scope { may_see, ..scope }
+    }
+}
+
 impl Under {
     /// Returns what to keep of the skill and the preset of a turn.
     pub fn of(skill: Option<&Skill>, preset: Option<&Preset>) -> Under {
@@ -62,6 +75,13 @@ impl Under {
         let now = preset.unwrap_or_else(|| Preset { name: bound.name.clone(), ..Preset::default() });
         let tools = both(&bound.tools, &now.tools);
         Some(Preset { tools, ..now })
+    }
+
+    /// Returns the most private that it may see, where whoever goes on with it may see so much; a word that is none leaves
+    /// what is open.
+    pub fn may_see(&self, may_see: Privacy) -> Privacy {
+        let most = self.sees.as_deref().map(|word| Privacy::tier(word).unwrap_or(Privacy::Open));
+        most.map_or(may_see, |most| most.min(may_see))
     }
 
     /// Keeps that several models are asked at once.
@@ -114,5 +134,6 @@ fn gone(bound: &Bound) -> Skill {
         rules: Vec::new(),
         lisp: Lisp::default(),
         remarks: Vec::new(),
+        unconfirmed: false,
     }
 }

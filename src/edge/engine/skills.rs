@@ -3,6 +3,7 @@
 
 use crate::domain::gate::Gates;
 use crate::domain::gate::secret::mask;
+use crate::domain::job::skill_of_task;
 use crate::domain::label::{Privacy, Trust};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::port::LogLevel;
@@ -15,7 +16,7 @@ use crate::edge::config::Config;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::skill_host::cases::{self, Occasion, Said};
 use crate::edge::skill_host::{Runs, Tried};
-use crate::edge::skills::{Loaded, SkillReport, SkillState, load_but};
+use crate::edge::skills::{Loaded, SkillReport, SkillState, load_for, sources};
 use crate::edge::thread::aside;
 use crate::edge::worker::Told;
 use parking_lot::Mutex;
@@ -102,12 +103,13 @@ impl Engine {
         let _alone = self.reloading.lock().await;
         let (old, folders, tried) = (self.skills(), skill_folders(&self.config), self.tried.lock().clone());
         let (before, lost_before) = (old.loaded.clone(), old.lost.clone());
+        let (config, confirmed) = (self.config.clone(), self.confirmed_now());
         let read = aside(move || {
             let known = |skill: &Skill| match tried.get(&skill.name) {
                 Some((lisp, Err(why))) if *lisp == skill.lisp => Some(why.clone()),
                 Some(_) | None => None,
             };
-            let mut loaded = load_but(&folders, &known);
+            let mut loaded = load_for(&config, &confirmed, &known);
             // Nobody knows any more what a folder forbids that is away.
             let held = |folder: &PathBuf| {
                 let mut files = before.reports.iter().filter_map(|report| report.file.as_ref());
@@ -193,6 +195,25 @@ impl Engine {
             }
         }
         None
+    }
+
+    /// Runs the block `job` of the skill that a task names; `None` when it names none.
+    ///
+    /// # Errors
+    /// Why it was not run, in words.
+    pub(super) async fn job_of_skill(&self, by: &By<'_>) -> Option<Result<(Skill, Said), String>> {
+        let name = skill_of_task(by.facts.text)?;
+        let skills = self.skills();
+        let skill = skills.loaded.skills.iter().find(|skill| skill.name == name && skill.lisp.has(Role::Job));
+        let Some(skill) = skill else {
+            return Some(Err(format!(
+                "no skill {name} is loaded that has a block “job”; M-x passepartout-doctor says why"
+            )));
+        };
+        let said = self.ask_skill(skill, Role::Job, by, cases::answer).await;
+        let nothing = || Said::Words(format!("The skill {name} had nothing to do."));
+        let said = said.ok_or_else(|| format!("the block “job” of the skill {name} gave no answer; the log says why"));
+        Some(said.map(|said| (skill.clone(), said.unwrap_or_else(nothing))))
     }
 
     /// Asks the trigger of a skill whose declarative trigger matches, once in a turn; one without Lisp is for the occasion.
@@ -298,41 +319,45 @@ pub(super) type SkillTurns = BTreeMap<String, Turns>;
 
 /// The folders of skills: the shipped ones, those beside our settings, then the user's.
 pub(super) fn skill_folders(config: &Config) -> Vec<PathBuf> {
-    let beside = || {
-        let program = std::env::current_exe().ok()?;
-        let near = program.ancestors().skip(1).take(4).map(|folder| folder.join("skills"));
-        near.into_iter().find(|folder| folder.join("policy.org").is_file())
-    };
-    let shipped = config.shipped_skills.clone().or_else(beside);
-    shipped
-        .into_iter()
-        .chain([config.settings.join("skills")])
-        .chain(config.skill_directories.iter().cloned())
-        .collect()
+    sources(config).into_iter().map(|source| source.folder).collect()
 }
 
 /// Returns what is otherwise than before, one line a skill.
 fn changed(old: &Loaded, new: &Loaded) -> Vec<String> {
-    let state = |loaded: &Loaded| -> BTreeMap<(String, Option<PathBuf>), (SkillState, Option<Skill>)> {
+    type Now = (SkillState, Option<Skill>, Option<String>, String);
+    let state = |loaded: &Loaded| -> BTreeMap<(String, Option<PathBuf>), Now> {
         let skill =
             |name: &str| loaded.skills.iter().chain(&loaded.rules_alone).find(|skill| skill.name == name).cloned();
         let one = |report: &SkillReport| {
-            ((report.name.clone(), report.file.clone()), (report.state.clone(), skill(&report.name)))
+            let (key, called) = ((report.name.clone(), report.file.clone()), report.called().into_owned());
+            let installed = loaded.installed.iter().find(|one| one.handbook.name == report.name);
+            (key, (report.state.clone(), skill(&report.name), installed.map(|one| one.package.hash()), called))
         };
         loaded.reports.iter().map(one).collect()
     };
     let (before, after) = (state(old), state(new));
     let mut lines = Vec::new();
-    for (key @ (name, _), now) in &after {
+    // A model reads the log.
+    let strange = |key: &(String, Option<PathBuf>)| {
+        new.reports.iter().any(|report| report.is_strange() && (&report.name, &report.file) == (&key.0, &key.1))
+    };
+    for (key, now @ (.., name)) in &after {
         let word = match (before.get(key), &now.0) {
             (Some(then), _) if then == now => continue,
+            (_, SkillState::Failed(_) | SkillState::Unread(_)) if strange(key) => {
+                format!("{name} comes from outside and is kept out: M-x passepartout-skills says why")
+            }
             (_, SkillState::Failed(why) | SkillState::Unread(why)) => format!("{name} is kept out: {why}"),
+            (_, SkillState::Waiting(_)) => {
+                format!("{name} comes from outside and waits for you: M-x passepartout-skills")
+            }
+            (_, SkillState::Off(_)) => format!("{name} is out of use"),
             (Some(_), SkillState::Loaded) => format!("{name} was read anew"),
             (None, SkillState::Loaded) => format!("{name} came in"),
         };
         lines.push(word);
     }
-    let gone = before.keys().filter(|key| !after.contains_key(*key));
-    lines.extend(gone.map(|(name, _)| format!("{name} is gone")));
+    let gone = before.iter().filter(|(key, _)| !after.contains_key(*key));
+    lines.extend(gone.map(|(_, (.., name))| format!("{name} is gone")));
     lines
 }

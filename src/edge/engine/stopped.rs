@@ -173,6 +173,26 @@ impl Engine {
         self.cut_short(turn, session, asked, at, Ending::Interrupted, notice).await
     }
 
+    /// Says what became of a turn of a job that took too long.
+    pub(super) async fn overran(
+        &self,
+        turn: &TurnId,
+        session: SessionId,
+        asked: String,
+        at: jiff::Timestamp,
+    ) -> Finished {
+        let under_way = self.end_unfinished(turn).await;
+        let notice = match under_way.as_slice() {
+            [] => "It took too long and was stopped.".to_string(),
+            acts => format!(
+                "It took too long and was stopped while this was being done: {}; look whether it was.",
+                acts.join("; ")
+            ),
+        };
+        self.say(LogLevel::Warning, &format!("turn {turn} took too long and was ended"));
+        self.cut_short(turn, session, asked, at, Ending::Interrupted, notice).await
+    }
+
     /// Says what became of a turn in which something broke that no fault of the turn covers.
     pub async fn broken(&self, turn: &TurnId, session: SessionId, asked: String, at: jiff::Timestamp) -> Finished {
         let under_way = self.end_unfinished(turn).await;

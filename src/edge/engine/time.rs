@@ -164,6 +164,7 @@ impl Engine {
             (None, None) => Err("BUG: nothing was shown".to_string()),
             (None, Some(to)) => self.move_memory(origin, &prepared.wish, to, turn).await,
             (Some((plan, scope)), memory) => {
+                self.undone_where_it_may_be(&plan, origin)?;
                 // Its text is part of what was shown under the name that was given.
                 let approval =
                     Approval::new(&plan, &plan.shown(), origin, self.clock.now()).map_err(|why| why.to_string())?;

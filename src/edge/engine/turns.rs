@@ -9,18 +9,20 @@ use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::{Led, Outside};
 use crate::domain::port::{LogLevel, Model, Sink};
 use crate::domain::scope::Scope;
-use crate::domain::signal::{Body, Depth, Origin, Said, Signal, Source};
+use crate::domain::signal::{Body, Depth, Origin, Said, Sensor, Signal, Source};
 use crate::domain::skill::offered;
 use crate::domain::skill::trigger::SignalFacts;
-use crate::domain::tool::Class;
+use crate::domain::tool::{Class, DELEGATE, SKILL_READ, Tool};
 use crate::domain::turn::consensus::{Mode, Round, Together};
 use crate::domain::turn::earlier::{Collapsed, Earlier, Older, collapse_behind};
+use crate::domain::turn::prompt::{Standing, Voice};
 use crate::domain::turn::{Ahead, Conversation, Desk, Ending, Start, TurnReport, foreseen, run};
 use crate::domain::work::Work;
 use crate::edge::engine::Engine;
 use crate::edge::engine::at_work::{Answering, TurnGates, Working};
 use crate::edge::engine::briefing::{Briefings, Told};
 pub use crate::edge::engine::decisions::Decided;
+use crate::edge::engine::delegation::{Lent, shown_in};
 use crate::edge::engine::explain::{Foresight, Last};
 use crate::edge::engine::ledger::Behalf;
 use crate::edge::engine::model::{Foreseen, Reader, TurnModel};
@@ -31,6 +33,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Tokens kept free for what is said of the agent, the tools and the log.
 const OVERHEAD: usize = 3_000;
@@ -215,8 +218,8 @@ impl Engine {
         purpose: Purpose<'_>,
     ) -> (TurnReport, Under) {
         let origin = match &start {
-            Start::Words { signal, .. } | Start::Decided { signal, .. } => &signal.origin,
-            Start::Commanded(commanded) => &commanded.signal.origin,
+            Start::Words { signal, .. } | Start::Decided { signal, .. } => signal.origin.clone(),
+            Start::Commanded(commanded) => commanded.signal.origin.clone(),
         };
         let attended = match origin.source {
             Source::Emacs => true,
@@ -224,13 +227,9 @@ impl Engine {
             Source::Gateway | Source::Clock | Source::System => false,
         };
         let (session, source) = (origin.session.clone(), origin.source);
-        let actuator = crate::edge::actuator::Actuators::new(self.clone());
         let (now, at, began) = (self.clock.wall(), self.clock.now(), self.bookmark());
         let (typed, set_off) = match &start {
-            Start::Words { signal, .. } => match &signal.body {
-                Body::UserInput { text, .. } => (text.clone(), signal.body.sensor()),
-                _ => (String::new(), signal.body.sensor()),
-            },
+            Start::Words { signal, .. } => (signal.body.asked().unwrap_or_default().to_string(), signal.body.sensor()),
             Start::Commanded(commanded) => (String::new(), commanded.signal.body.sensor()),
             // A skill holds for all of a conversation that waited, not for the decision alone.
             Start::Decided { conversation, .. } => (conversation.typed.clone(), conversation.set_off),
@@ -239,7 +238,12 @@ impl Engine {
             Purpose::Run(_) => (None, None, None),
             Purpose::Foresee(Foresight { reader, focus, notes, .. }) => (focus.clone(), *notes, Some(*reader)),
         };
-        let at_point = other.or_else(|| self.focus());
+        // A job looks at its own heading, and work that was handed over at that of the turn which did so, wherever the
+        // user's point is.
+        let own = under.as_ref().and_then(|under| under.below.as_deref());
+        let own = own.filter(|_| set_off.is_of_job() || set_off == Sensor::Delegation).map(NodeId::new);
+        let sees = under.as_ref().and_then(|under| under.sees.clone());
+        let at_point = own.or(other).or_else(|| self.focus());
         let focus = at_point.as_ref().and_then(|id| self.view().get(id));
         let tags: Vec<String> = focus.iter().flat_map(|node| node.all_tags()).map(str::to_string).collect();
         let facts = SignalFacts {
@@ -264,6 +268,17 @@ impl Engine {
         let alone = matches!(start, Start::Words { .. }) && under.is_none() && together.is_none();
         let handled = if alone { self.handled(&by).await } else { None };
         let privacy = by.told.privacy;
+        // What is due may be a skill's own work.
+        let due = matches!(start, Start::Words { .. }) && set_off.is_of_job();
+        let (under, handled) = match if due { self.job_of_skill(&by).await } else { None } {
+            None => (under, handled),
+            Some(Ok(own)) => (None, Some(own)),
+            Some(Err(why)) => {
+                let mut report = TurnReport::of(Conversation::empty());
+                (report.ending, report.notice) = (Ending::Failed, Some(format!("Nothing was done: {why}.")));
+                return (report, under.unwrap_or_default());
+            }
+        };
         let (skill, answering) = match (under, handled) {
             (Some(under), _) => {
                 // What waited for a decision goes on as it began.
@@ -283,6 +298,19 @@ impl Engine {
         let mut offered = offered(&toolbox, skill);
         offered.retain(|tool| preset.is_none_or(|preset| preset.may_use(tool)));
         offered.retain(|tool| !looks || tool.effect.class() == Class::Read);
+        let offers = self.skills().loaded.offers();
+        let listed = |tool: &Tool| skill.is_some_and(|skill| skill.tools.is_some() && skill.may_use(tool));
+        // Work is handed over where somebody stays who is told what comes of it, and not on from there.
+        let stays = origin.source == Source::Emacs && self.serves.load(Relaxed);
+        offered.retain(|tool| tool.name != DELEGATE || stays);
+        offered.retain(|tool| tool.name != SKILL_READ || offers.is_some() || listed(tool));
+        let offers = offers.filter(|_| offered.iter().any(|tool| tool.name == SKILL_READ));
+        let lent = Lent {
+            origin,
+            tools: offered.iter().map(|tool| tool.name.to_string()).collect(),
+            under: Under { below: below.clone(), ..Under::of(skill, preset) },
+        };
+        let actuator = crate::edge::actuator::Actuators::new(self.clone()).lending(lent);
         // A skill that lists its tools narrows the gates of its own turns, and so does a preset.
         let gates = TurnGates::new(self, skill, preset);
         let working = Working { engine: self, skill };
@@ -298,7 +326,11 @@ impl Engine {
                 (Some(skill), None) => self.skill_prompt(skill, &by).await,
                 (Some(_) | None, _) => None,
             },
-            standing: self.standing_texts(&by.facts, preset),
+            standing: self
+                .standing_texts(&by.facts, preset)
+                .into_iter()
+                .chain(offers.map(|text| Standing { text, whose: Voice::Elsewhere, always: true }))
+                .collect(),
             project: scope.project.clone(),
             most,
             ours,
@@ -393,7 +425,7 @@ impl Engine {
             notice.push_str(&done);
         }
         let handled = answering.map(|answering| answering.skill);
-        (report, Under { below, handled, ..Under::of(skill, preset) }.asking(together))
+        (report, Under { below, handled, sees, ..Under::of(skill, preset) }.asking(together))
     }
 
     /// Stores what came of a turn, and the conversation when plans wait.
@@ -413,6 +445,8 @@ impl Engine {
         let seconds = self.clock.now().duration_since(at).as_secs_f64();
         let conversation = report.conversation.clone();
         let untold = self.untold_quotation(&session);
+        // Where work that was handed over is told of, it marks what is said there next.
+        let shown = shown_in(&session);
         let mut finished = Finished { turn: turn.clone(), session: session.clone(), at, asked, seconds, report };
         let mut keep = vec![(kind::TURN, turn.0.clone(), record::turn(&finished))];
         if finished.report.ending == Ending::Parked {
@@ -426,6 +460,13 @@ impl Engine {
                 false => conversation.outside.clone(),
             };
             self.mark_outside(&session, &outside);
+            if shown != session {
+                self.mark_outside(&shown, &outside);
+            }
+        }
+        if shown != session {
+            self.mark_private(&shown, conversation.labels.privacy);
+            keep.extend(record::label(&shown, conversation.labels.privacy));
         }
         keep.extend(record::label(&session, conversation.labels.privacy));
         for (kind, key, body) in keep {
@@ -436,6 +477,7 @@ impl Engine {
         // Not before: who stops the turn while this is stored is told all the same what it did.
         self.doings.end(&turn);
         self.report_changed(&finished.report.changed);
+        self.settle_job(&finished).await;
         if let Some(told) = untold {
             // It names a note: the user is told, and no record.
             let notice = finished.report.notice.get_or_insert_default();
@@ -576,15 +618,11 @@ impl Engine {
         known
     }
 
-    /// Returns what going on with a plan may see and touch: in the project that it was shown for, or not at all.
-    pub(super) fn scope_of(
-        &self,
-        plan: &FlightPlan,
-        project: Option<&str>,
-        see_private: bool,
-    ) -> Result<Scope, String> {
-        let scope = self.scope(&plan.session, None, see_private);
-        let Some(project) = project else { return Ok(scope) };
+    /// Returns what going on with a plan may see and touch: no more than what led to it, and in the project that it was
+    /// shown for, or not at all.
+    pub(super) fn scope_of(&self, plan: &FlightPlan, setting: &Setting, see_private: bool) -> Result<Scope, String> {
+        let scope = setting.narrowed(self.scope(&plan.session, None, see_private));
+        let Some(project) = setting.project.as_deref() else { return Ok(scope) };
         let path = Path::new(project);
         if !path.is_dir() || crate::edge::project::objection(&self.config, path).is_some() {
             return Err(format!("the project {project} of plan {} is not there any more; ask again", plan.id));

@@ -10,6 +10,7 @@ use crate::domain::signal::{Origin, Role, Said};
 use crate::domain::turn::earlier::Older;
 use crate::domain::turn::{Conversation, TurnReport};
 use crate::edge::engine::Engine;
+use crate::edge::engine::delegation::{Reported, shown_in};
 use crate::edge::engine::record::{Finished, read_role};
 use crate::edge::engine::turns::{Ask, BROKE, Decided, first_line};
 use crate::edge::runtime::clients::{Channel, ClientId, Clients};
@@ -48,6 +49,8 @@ enum Work {
     },
     /// Says something of our own about what was typed here.
     Say(String),
+    /// Tells what came of work that was handed over here.
+    Report(Box<Reported>),
 }
 
 struct Running {
@@ -165,6 +168,14 @@ impl Lanes {
         self.queue(client, session, Work::Say(text));
     }
 
+    /// Queues what came of work that a conversation handed over, for whoever is there; it is in the store in any case.
+    pub(super) fn report(&mut self, reported: Box<Reported>) {
+        let session = shown_in(&reported.finished.session);
+        if let Some(client) = self.homes.get(&session).copied() {
+            self.queue(client, session, Work::Report(reported));
+        }
+    }
+
     /// Queues a human's decision, in the lane of the conversation that it belongs to.
     pub(super) fn decide(
         &mut self,
@@ -241,7 +252,7 @@ impl Lanes {
     fn start(&mut self, session: SessionId, Task { client, work }: Task) {
         let (engine, inbox) = (self.engine.clone(), self.inbox.clone());
         // Who set it off hears it, and where its conversation is.
-        let home = self.homes.get(&session).copied().filter(|home| *home != client);
+        let home = self.homes.get(&shown_in(&session)).copied().filter(|home| *home != client);
         let hearers: Vec<Arc<Channel>> =
             [Some(client), home].into_iter().flatten().filter_map(|id| self.clients.get(id)).collect();
         let hearers: Arc<[Arc<Channel>]> = hearers.into();
@@ -250,6 +261,7 @@ impl Lanes {
             Work::Decide { plans, .. } => first_line(&format!("decision about {}", plans.join(", "))),
             Work::Repl { line, .. } => first_line(line),
             Work::Say(_) => "a decision about a plan".to_string(),
+            Work::Report(reported) => first_line(&format!("report of the task: {}", reported.task)),
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
         let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, began };
@@ -286,13 +298,13 @@ impl Turn {
 
     fn tell(&self, kind: &str, payload: Plist) {
         for channel in self.hearers.iter() {
-            channel.outbox.send(kind, Some(&self.session.0), payload.clone());
+            channel.outbox.send(kind, Some(&shown_in(&self.session).0), payload.clone());
         }
     }
 
     fn stream(&self, piece: Streamed<'_>) {
         for channel in self.hearers.iter() {
-            channel.outbox.stream(&self.session.0, &self.name.0, piece);
+            channel.outbox.stream(&shown_in(&self.session).0, &self.name.0, piece);
         }
     }
 
@@ -301,6 +313,7 @@ impl Turn {
         let (follows, decided) = match &work {
             // Nothing is shown as decided because of what was typed.
             Work::Ask(_) | Work::Repl { .. } | Work::Say(_) => (None, Vec::new()),
+            Work::Report(reported) => (Some(reported.follows.0.clone()), Vec::new()),
             Work::Decide { plans, .. } => {
                 let first = plans.first().and_then(|plan| engine.with_plan(plan, |plan| plan.turn.0.clone()));
                 (first, plans.clone())
@@ -319,6 +332,11 @@ impl Turn {
             Work::Decide { decided: Err(why), .. } => Err(why),
             Work::Repl { origin, line, folder } => {
                 Ok(engine.repl(&origin, &line, folder, name.clone(), &mut sink).await)
+            }
+            Work::Report(reported) => {
+                let told = reported.told(name);
+                sink(Streamed::Text(&told.report.text));
+                Ok(engine.keep_told(told).await)
             }
             Work::Say(text) => {
                 let mut report = TurnReport::of(Conversation::empty());

@@ -11,6 +11,7 @@ mod embedding;
 pub mod guests;
 mod hall;
 mod health;
+mod jobs;
 mod lanes;
 mod link;
 mod mirror;
@@ -23,6 +24,7 @@ mod request;
 mod requests;
 mod scans;
 pub mod show;
+mod skills;
 mod status;
 mod token;
 mod told;
@@ -33,6 +35,7 @@ use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
+use crate::edge::engine::delegation::Reported;
 use crate::edge::engine::turns::Decided;
 use crate::edge::engine::{Engine, Notice, Notify};
 use crate::edge::peers::pulse;
@@ -92,6 +95,8 @@ enum Event {
     Scanned(String, Scanned),
     /// A turn of a session ended.
     TurnDone(SessionId, TurnId),
+    /// Work that was handed over ended.
+    Reported(Box<Reported>),
     /// The status may have changed.
     Status,
     /// The pause between two statuses of a client is over.
@@ -247,6 +252,7 @@ async fn listen(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: R
     state.send_status();
     state.follow_memex();
     state.looks.spawn(embedding::follow(Arc::downgrade(&state.engine)));
+    state.looks.spawn(jobs::follow(Arc::downgrade(&state.engine)));
     state.examine_at_start();
     state.hear(events).await;
 }
@@ -286,6 +292,7 @@ impl Loop {
         read: Read,
         host: Host,
     ) -> Loop {
+        engine.serves.store(true, std::sync::atomic::Ordering::Relaxed);
         Loop {
             engine: engine.clone(),
             inbox: inbox.clone(),
@@ -338,6 +345,10 @@ fn tell(clients: Arc<Clients>, status: mpsc::UnboundedSender<Event>) -> Notify {
             &Plist::new().keyword("action", "plan-changed").plist("plan", show::plan(&plan)),
         ),
         Notice::Logged(line) => clients.tell("log", None, &show::line(&line)),
+        Notice::Reported(reported) => {
+            // The loop may have ended; the turn is in the store all the same.
+            let _ = status.send(Event::Reported(reported));
+        }
         Notice::Status => {
             // The loop may have ended; then nobody needs a status.
             let _ = status.send(Event::Status);
@@ -360,6 +371,7 @@ impl Loop {
                 self.lanes.finished(&session, &turn);
                 self.rest();
             }
+            Event::Reported(reported) => self.lanes.report(reported),
             Event::Answered => {
                 self.answering = self.answering.saturating_sub(1);
                 while self.answers.try_join_next().is_some() {}

@@ -72,6 +72,8 @@ requests! {
     Trace = "trace", PRIVATE, Does::Looks;
     Why = "why", PRIVATE, Does::Looks;
     Rules = "rules", PRIVATE, Does::Looks;
+    Jobs = "jobs", PRIVATE, Does::Looks;
+    Job = "job", PROPOSE, Does::Acts;
     Models = "models", READ, Does::Looks;
     ModelList = "model-list", PROPOSE, Does::Acts;
     // Titles of private headings are left out where the channel may not see them.
@@ -82,6 +84,14 @@ requests! {
     SetCascade = "set-cascade", PROPOSE, Does::Acts;
     RuleConfirm = "rule-confirm", PROPOSE, Does::Acts;
     RuleWithdraw = "rule-withdraw", PROPOSE, Does::Acts;
+    Skills = "skills", PRIVATE, Does::Looks;
+    SkillShow = "skill-show", PRIVATE, Does::Looks;
+    SkillTemplate = "skill-template", PRIVATE, Does::Looks;
+    SkillTest = "skill-test", PROPOSE, Does::Acts;
+    SkillReload = "skill-reload", PROPOSE, Does::Acts;
+    SkillConfirm = "skill-confirm", PROPOSE, Does::Acts;
+    SkillDisable = "skill-disable", PROPOSE, Does::Acts;
+    SkillEnable = "skill-enable", PROPOSE, Does::Acts;
     Log = "log", PRIVATE, Does::Looks;
     Doctor = "doctor", PRIVATE, Does::Looks;
     DoctorFix = "doctor-fix", BOTH, Does::Acts;
@@ -156,8 +166,8 @@ mod tests {
         }
         assert_eq!(
             shown.join(" "),
-            "hello status query context context-pin identity models model-list costs preset cassette-record cassette-stop set-cascade rule-confirm \
-             rule-withdraw focus endorse rescan command org-settings provider-settings define-tool undefine-tool"
+            "hello status query context context-pin identity job models model-list costs preset cassette-record cassette-stop set-cascade rule-confirm \
+             rule-withdraw skill-test skill-reload skill-confirm skill-disable skill-enable focus endorse rescan command org-settings provider-settings define-tool undefine-tool"
         );
         assert_eq!(Request::read(&Sexp::read("(:action :no-such)").unwrap()), None);
     }

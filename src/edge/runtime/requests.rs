@@ -18,7 +18,7 @@ use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
 use crate::edge::runtime::request::Request;
-use crate::edge::runtime::{Loop, costs, models, past, show, status, token, told};
+use crate::edge::runtime::{Loop, costs, jobs, models, past, show, skills, status, token, told};
 use crate::edge::thread::aside;
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
@@ -302,6 +302,16 @@ async fn answer(
             let said = engine.withdraw_rule(origin, payload.text_at("rule").unwrap_or("")).await?;
             Ok(Plist::new().text("text", crate::domain::inert::exact(&said)))
         }
+        Request::Skills
+        | Request::SkillShow
+        | Request::SkillConfirm
+        | Request::SkillTemplate
+        | Request::SkillTest
+        | Request::SkillReload
+        | Request::SkillDisable
+        | Request::SkillEnable => skills::answer(engine, origin, request, payload).await,
+        Request::Jobs => Ok(jobs::list(engine).await),
+        Request::Job => jobs::rule(engine, origin, payload).await,
         Request::Log => {
             Ok(Plist::new().list("lines", engine.log_lines(limit).iter().map(|line| show::line(line).build())))
         }

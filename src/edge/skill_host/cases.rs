@@ -65,6 +65,10 @@ pub(super) fn of_act(action: &Action, facts: &Facts) -> Sexp {
     proposed(action)
         .list("paths", paths)
         .list("files", facts.edits.iter().map(|edit| Sexp::text(edit.file.as_str())))
+        .texts(
+            "open-children",
+            facts.left_open.iter().map(ToString::to_string).collect::<Vec<_>>().iter().map(String::as_str),
+        )
         .value("privacy", Sexp::symbol(facts.strictest().max(action.labels().privacy).word()))
         .flag("untrusted", action.labels().trust == Trust::Untrusted)
         .build()

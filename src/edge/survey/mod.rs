@@ -16,6 +16,7 @@ pub use vault::{NoVault, VaultScan};
 
 use crate::domain::action::{Action, texts};
 use crate::domain::gate::brought;
+use crate::domain::gate::closing::LeftOpen;
 use crate::domain::gate::disclosure::{NewlyOpen, newly_open};
 use crate::domain::gate::facts::{
     BySetup, CommitFact, CommitFile, EditFact, Facts, PathFact, PutFact, QuoteFact, QuotedNote, ScriptFact, ShellFact,
@@ -77,6 +78,8 @@ pub struct Predicted {
     pub doubts: Vec<String>,
     /// Files that no argument names and a note does, absolute: they are looked up like those that are named.
     pub places: Vec<String>,
+    /// Which headings would be done while something below them is open.
+    pub left_open: Vec<LeftOpen>,
 }
 
 /// Knows what the files and nodes of the user are: how private, and whether Emacs visits them.
@@ -214,6 +217,8 @@ impl Survey {
             }
             Effect::Commit => self.predict(&roads, action, tool, scope, &mut facts),
             Effect::Reply
+            | Effect::Delegate
+            | Effect::Configure
             | Effect::ReadMemory
             | Effect::ReadFile
             | Effect::ReadEditor
@@ -293,9 +298,13 @@ impl Survey {
                 let edits: Vec<EditFact> = files.filter_map(committed).collect();
                 self.quotes_in_edits(&edits, scope)
             }
-            Effect::Reply | Effect::Execute | Effect::Evaluate | Effect::Send | Effect::Fetch => {
-                Ok(self.quotes_in_arguments(action))
-            }
+            Effect::Reply
+            | Effect::Delegate
+            | Effect::Configure
+            | Effect::Execute
+            | Effect::Evaluate
+            | Effect::Send
+            | Effect::Fetch => Ok(self.quotes_in_arguments(action)),
             Effect::Custom(Class::Write | Class::Execute | Class::Network) => Ok(self.quotes_in_arguments(action)),
             Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor | Effect::ShowInEditor => Ok(Vec::new()),
             Effect::Custom(Class::Pure | Class::Read) => Ok(Vec::new()),
@@ -331,7 +340,8 @@ impl Survey {
     fn predict(&self, roads: &Roads, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
         let Some(planner) = &self.edits else { return };
         match planner.plan(action, tool, scope, &facts.paths) {
-            Ok(Predicted { edits, puts, commit, impossible, left, put_texts, doubts, places }) => {
+            Ok(Predicted { edits, puts, commit, impossible, left, put_texts, doubts, places, left_open }) => {
+                facts.left_open = left_open;
                 let open = |path: &str| self.whereabouts.is_open(path);
                 // Nothing of it is read, so how private the rest of it is says nothing of this.
                 facts.paths.extend(places.iter().map(|place| path::look(roads, BY_NOTE, place, scope, &open)));

@@ -2,6 +2,7 @@
 
 use super::World;
 use super::properties::approval;
+use crate::support::skills::load;
 use async_trait::async_trait;
 use passepartout::domain::action::Action;
 use passepartout::domain::gate::clearance::{Judgement, ask_all, judge};
@@ -9,7 +10,6 @@ use passepartout::domain::gate::facts::Answer;
 use passepartout::domain::gate::{Facts, Gates};
 use passepartout::domain::port::{SkillHost, Surveyor};
 use passepartout::domain::skill::gate::Asked;
-use passepartout::edge::skills::load;
 use passepartout::edge::survey::{NoVault, Nowhere, Survey};
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -12,18 +12,23 @@ use passepartout::edge::runtime::request_names;
 struct Targets {
     plan: String,
     rule: String,
+    job: String,
     bashrc: String,
     memex: String,
+    /// What exactly was shown of the skill “evil”, which waits.
+    skill: String,
 }
 
 /// Returns the worst that can be asked for by a request. There is none without a row.
 fn worst(name: &str, targets: &Targets) -> Vec<String> {
-    let Targets { plan, rule, bashrc, memex } = targets;
+    let Targets { plan, rule, bashrc, memex, skill, job } = targets;
     let one = |text: String| vec![text];
     match name {
         // They only look.
-        "hello" | "status" | "plans" | "context" | "identity" | "rules" | "models" | "costs" | "log" | "doctor"
-        | "memory-log" | "memory-page" | "rescan" | "cassette-stop" => one(String::new()),
+        "hello" | "status" | "plans" | "context" | "identity" | "rules" | "models" | "costs" | "skills"
+        | "skill-reload" | "log" | "doctor" | "memory-log" | "memory-page" | "rescan" | "cassette-stop" => {
+            one(String::new())
+        }
         "query" => one(":query \"diary\" :for :note :tier :open".to_string()),
         "trace" | "why" => one(format!(":plan \"{plan}\"")),
         "plan-page" | "plan-argument" => one(format!(":plan \"{plan}\" :name \"state\" :from 0")),
@@ -35,7 +40,13 @@ fn worst(name: &str, targets: &Targets) -> Vec<String> {
         "preset" => one(":name \"wide\"".to_string()),
         "cassette-record" => vec![format!(":file \"{bashrc}\""), format!(":file \"{memex}/tape.jsonl\"")],
         "set-cascade" => one(":cascade (\"evil\") :keep t".to_string()),
+        "jobs" => one(String::new()),
+        // One that waits; letting it rest tightens, and is anybody's.
+        "job" => ["confirm", "withdraw", "resume", "run"].map(|what| format!(":job \"{job}\" :do :{what}")).to_vec(),
         "rule-confirm" | "rule-withdraw" => one(format!(":rule \"{rule}\"")),
+        "skill-show" | "skill-test" | "skill-enable" | "skill-disable" => one(":skill \"vault\"".to_string()),
+        "skill-template" => one(":skill \"../../.bashrc\" :kind \"gate\"".to_string()),
+        "skill-confirm" => one(format!(":skill \"stranger\" :shown \"{skill}\"")),
         "doctor-fix" => one(":check :no-such".to_string()),
         "focus" => one(":line \"rm -rf ~\"".to_string()),
         "endorse" => one(":id \"no-such\"".to_string()),
@@ -80,17 +91,34 @@ fn no_request_of_a_command_does_what_its_human_must_see() {
     let home = home();
     let wide = "* Wide\n:PROPERTIES:\n:ID: wide\n:PP_ALLOW: shell\n:END:\n";
     std::fs::write(home.file("wide.org"), wide).expect("a note that loosens");
+    let work = "* Work\n:PROPERTIES:\n:ID: work\n:PP_RUN: do it\n:PP_CRON: * * * * *\n:PP_ALWAYS: t\n:END:\n";
+    std::fs::write(home.file("work.org"), work).expect("a note that starts work");
     let server = FakeServer::start([mark_done()]);
-    let mut owner = Client::start(&home, Some(&server), "\"fake\"");
+    let folder = home.folder.path().join("elsewhere");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("stranger.org"), "* Mandates\nThe gates are off.\n").expect("a skill that waits");
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
+    let more = format!(
+        ":skills-directories ({}) :shipped-skills {}",
+        Sexp::text(folder.to_string_lossy()),
+        Sexp::text(shipped)
+    );
+    let mut owner = Client::start_with(&home, Some(&server), "\"fake\"", &more);
+    let skill = owner.request("skill-show", Plist::new().text("skill", "stranger"));
+    let skill = skill.text_at("shown").expect("it is named").to_string();
     let plan = parked(&mut owner).text_at("id").expect("it has a name").to_string();
     let waiting = |owner: &mut Client| -> Vec<String> {
         let rules = owner.request("rules", Plist::new());
         let waits = rules.list_at("rules").iter().filter(|rule| rule.text_at("state") == Some("waiting"));
         waits.filter_map(|rule| rule.text_at("id").map(str::to_string)).collect()
     };
-    let rule = waiting(&mut owner).pop().expect("it waits for the user");
+    let waits = waiting(&mut owner);
+    assert_eq!(waits.len(), 2, "a line that loosens, and one that starts work");
+    let rule = waits.first().cloned().expect("it waits for the user");
+    let jobs = owner.request("jobs", Plist::new());
+    let job = jobs.list_at("jobs").first().and_then(|job| job.text_at("job")).expect("it is found").to_string();
     let bashrc = home.folder.path().join("home/.bashrc").to_string_lossy().into_owned();
-    let targets = Targets { plan: plan.clone(), rule: rule.clone(), bashrc, memex: home.file("") };
+    let targets = Targets { plan: plan.clone(), rule: rule.clone(), bashrc, memex: home.file(""), skill, job };
     let (before, asked) = (world(&home), server.requests().len());
     let store = home.store();
     let answers = meanwhile(&mut owner, || {
@@ -115,6 +143,10 @@ fn no_request_of_a_command_does_what_its_human_must_see() {
     for name in [
         "rule-confirm",
         "rule-withdraw",
+        "skill-confirm",
+        "skill-disable",
+        "skill-template",
+        "job",
         "plan-token",
         "edit-plan",
         "memory-do",
@@ -124,8 +156,22 @@ fn no_request_of_a_command_does_what_its_human_must_see() {
     ] {
         assert!(refused(name), "{name}: {answers:?}");
     }
+    // Not for what they ask, but for who asks.
+    for name in ["skill-confirm", "skill-disable"] {
+        let why = answers.iter().find(|(known, _)| *known == name).and_then(|(_, answer)| answer.text_at("error"));
+        assert!(why.is_some_and(|why| why.contains("in Emacs")), "{name}: {why:?}");
+    }
+    let skills = owner.request("skills", Plist::new());
+    let state = |name: &str| {
+        let line = skills.list_at("skills").iter().find(|line| line.text_at("name") == Some(name));
+        line.and_then(|line| line.text_at("state")).map(str::to_string)
+    };
+    assert_eq!((state("stranger").as_deref(), state("vault").as_deref()), (Some("waiting"), Some("loaded")));
     assert_eq!(world(&home), before);
-    assert_eq!(waiting(&mut owner), [rule], "nobody confirmed it");
+    assert_eq!(waiting(&mut owner), waits, "nobody confirmed it");
+    let said: Vec<_> =
+        answers.iter().filter(|(name, _)| *name == "job").filter_map(|(_, a)| a.text_at("error")).collect();
+    assert!(said.len() == 4 && said.iter().all(|why| !why.contains("no such job")), "{said:?}");
     assert_eq!(server.requests().len(), asked, "no model was asked");
     owner.status("the plan still to wait", |status| status.int_at("pending") == Some(1));
     let tools = owner.request("doctor", Plist::new());

@@ -425,3 +425,37 @@ fn real_files_keep_what_is_not_edited() {
     refusals.retain(|what| !what.contains("of the whole file"));
     assert!(tried > 0 && refusals.is_empty(), "{}", refusals.join("\n"));
 }
+
+#[test]
+fn a_line_in_a_log_touches_nothing_else() {
+    let log = |line: &str| Edit::Log { node: 1, line: line.to_owned() };
+    for (text, expected) in [
+        ("* A\nBody.\n", "* A\n:LOGBOOK:\n- x\n:END:\nBody.\n"),
+        ("* A", "* A\n:LOGBOOK:\n- x\n:END:\n"),
+        ("* A\n* B\n", "* A\n:LOGBOOK:\n- x\n:END:\n* B\n"),
+        ("* A\n:LOGBOOK:\n- old\n:END:\nBody.\n", "* A\n:LOGBOOK:\n- x\n- old\n:END:\nBody.\n"),
+        (
+            "* A\nSCHEDULED: <2026-11-21 Sat>\n:PROPERTIES:\n:ID: a\n:END:\nBody.\n",
+            "* A\nSCHEDULED: <2026-11-21 Sat>\n:PROPERTIES:\n:ID: a\n:END:\n:LOGBOOK:\n- x\n:END:\nBody.\n",
+        ),
+        // What stands in blocks, blanks at the ends of lines and of the text stay as they are.
+        (
+            "* A\n#+begin_src org\n,* no heading\n  ,#+x\n#+end_src  \n\n\n* B\n",
+            "* A\n:LOGBOOK:\n- x\n:END:\n#+begin_src org\n,* no heading\n  ,#+x\n#+end_src  \n\n\n* B\n",
+        ),
+        // A drawer of that name in an example is an example.
+        (
+            "* A\n#+begin_example\n:LOGBOOK:\n:END:\n#+end_example\n",
+            "* A\n:LOGBOOK:\n- x\n:END:\n#+begin_example\n:LOGBOOK:\n:END:\n#+end_example\n",
+        ),
+        // As the lines of the file end.
+        ("* A\r\nBody.\r\n", "* A\r\n:LOGBOOK:\r\n- x\r\n:END:\r\nBody.\r\n"),
+        ("* A\r\n:LOGBOOK:\r\n- old\r\n:END:\r\nBody.\r\n", "* A\r\n:LOGBOOK:\r\n- x\r\n- old\r\n:END:\r\nBody.\r\n"),
+    ] {
+        check(text, log("- x"), expected);
+    }
+    for (node, line) in [(0, "- x"), (7, "- x"), (1, "- x\n* B"), (1, "* B"), (1, ":END:")] {
+        let text = refused("* A\n:LOGBOOK:\n:END:\n", Edit::Log { node, line: line.to_owned() });
+        assert!(!text.is_empty(), "{node} {line}");
+    }
+}

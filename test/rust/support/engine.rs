@@ -13,7 +13,7 @@ use passepartout::edge::engine::turns::{Ask, Decided};
 use passepartout::edge::engine::{Engine, Notify};
 use passepartout::edge::secret::Vault;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A clock that stands at 2026-03-02 09:00 until it is moved; each look is a millisecond later.
@@ -21,7 +21,9 @@ use std::sync::{Arc, Mutex};
 pub struct TestClock {
     real: AtomicBool,
     seconds: AtomicI64,
+    passed: AtomicU64,
     looks: AtomicI64,
+    zone: Mutex<Option<jiff::tz::TimeZone>>,
 }
 
 impl TestClock {
@@ -30,28 +32,48 @@ impl TestClock {
         self.real.store(true, Ordering::Relaxed);
     }
 
+    /// Moves to another time zone, whose text is that of POSIX.
+    pub fn live_in(&self, zone: &str) {
+        *self.zone.lock().unwrap() = Some(jiff::tz::TimeZone::posix(zone).expect("it is a time zone"));
+    }
+
+    fn moment(&self) -> jiff::Timestamp {
+        if self.real.load(Ordering::Relaxed) {
+            return SystemClock.wall().to_zoned(jiff::tz::TimeZone::UTC).expect("a time in UTC").timestamp();
+        }
+        let begin: jiff::Timestamp = "2026-03-02T09:00:00Z".parse().expect("a moment");
+        begin + jiff::SignedDuration::from_secs(self.seconds.load(Ordering::Relaxed))
+    }
+
     pub fn advance(&self, hours: i64) {
         self.advance_seconds(hours * 3600);
     }
 
     pub fn advance_seconds(&self, seconds: i64) {
         self.seconds.fetch_add(seconds, Ordering::Relaxed);
+        self.passed.fetch_add(u64::try_from(seconds).unwrap_or(0), Ordering::Relaxed);
     }
 }
 
 impl Clock for TestClock {
     fn now(&self) -> jiff::Timestamp {
         let looks = self.looks.fetch_add(1, Ordering::Relaxed);
-        let zoned = self.wall().to_zoned(jiff::tz::TimeZone::UTC).expect("a time in UTC");
-        zoned.timestamp() + jiff::SignedDuration::from_millis(looks)
+        self.moment() + jiff::SignedDuration::from_millis(looks)
     }
 
     fn wall(&self) -> jiff::civil::DateTime {
         if self.real.load(Ordering::Relaxed) {
             return SystemClock.wall();
         }
-        let begin = jiff::civil::date(2026, 3, 2).at(9, 0, 0, 0);
-        begin + jiff::SignedDuration::from_secs(self.seconds.load(Ordering::Relaxed))
+        self.zone().to_datetime(self.moment())
+    }
+
+    fn zone(&self) -> jiff::tz::TimeZone {
+        self.zone.lock().unwrap().clone().unwrap_or(jiff::tz::TimeZone::UTC)
+    }
+
+    fn steady(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(self.passed.load(Ordering::Relaxed))
     }
 }
 
@@ -96,6 +118,25 @@ impl Home {
     /// Returns the absolute name of a file of the project.
     pub fn project(&self, name: &str) -> String {
         self.at("project").join(name).to_string_lossy().into_owned()
+    }
+
+    /// Returns the absolute name of the folder of the user's own skills.
+    pub fn own_skills(&self) -> String {
+        self.config().settings.join("skills").to_string_lossy().into_owned()
+    }
+
+    /// Confirms every skill that waits, as its user does; says whether there was one.
+    pub async fn confirm_skills(&self, engine: &Arc<Engine>) -> bool {
+        let waiting: Vec<String> =
+            engine.skill_list().into_iter().filter(|line| line.state == "waiting").map(|line| line.name).collect();
+        for name in &waiting {
+            let shown = engine.show_skill(name.as_str()).expect("it can be shown").using.hash();
+            let parked =
+                engine.propose_skill(&origin(), name.as_str(), &shown, engine.new_turn()).await.expect("it is shown");
+            let plan = engine.plan(&parked.report.plans[0].0).expect("the plan is known");
+            self.approve(engine, &plan).await.expect("the approval counts");
+        }
+        !waiting.is_empty()
     }
 
     pub fn store(&self) -> std::path::PathBuf {

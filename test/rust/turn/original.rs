@@ -83,8 +83,6 @@ async fn signals_that_are_not_reasoned_about_pass_through() {
         Body::Heartbeat,
         Body::BufferUpdate { file: text(), text: "".into() },
         Body::PointUpdate { file: text(), byte: 0 },
-        Body::Schedule { job: text() },
-        Body::Hook { name: text() },
         Body::LoopError { text: text() },
         Body::SyntaxError { text: text() },
         Body::Interrupt,

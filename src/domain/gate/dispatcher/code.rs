@@ -99,6 +99,8 @@ pub(super) fn live<'a>(case: &Case<'a>) -> Vec<Fresh<'a>> {
             texts.filter_map(change).collect()
         }
         Effect::Reply
+        | Effect::Delegate
+        | Effect::Configure
         | Effect::ReadMemory
         | Effect::ReadFile
         | Effect::ReadEditor

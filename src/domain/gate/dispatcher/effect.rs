@@ -9,6 +9,7 @@ use crate::domain::gate::shell::{Concern, Harm, Matter};
 use crate::domain::gate::unruled::{Unruled, unruled};
 use crate::domain::gate::{Case, Reason, Verdict, reach};
 use crate::domain::label::{Privacy, Provenance};
+use crate::domain::policy::loosening::SKILL;
 use crate::domain::scope::Level;
 use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE};
 use crate::domain::web;
@@ -163,7 +164,15 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
             );
         }
         Effect::Send if case.action.tool() == CONFIRM => {
-            why.push("It would let more happen without asking you.".to_string());
+            why.push(match case.action.text("name").is_some_and(|name| name.starts_with(SKILL)) {
+                true => "It decides which skills steer the model and tighten what may happen.".to_string(),
+                false => "It would let more happen without asking you.".to_string(),
+            });
+        }
+        Effect::Configure => {
+            why.push(
+                "It decides which models are asked, and so to whom what you ask and your notes are sent.".to_string(),
+            );
         }
         Effect::Send => why.push("Something would leave this machine.".to_string()),
         Effect::Commit => why.push("A commit stays in the history of the project.".to_string()),
@@ -172,6 +181,7 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
             why.extend(case.facts.paths.iter().filter_map(|path| written(evidence, &path.resolved)));
         }
         Effect::Reply
+        | Effect::Delegate
         | Effect::ReadMemory
         | Effect::ReadFile
         | Effect::ReadEditor

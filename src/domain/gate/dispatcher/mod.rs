@@ -105,6 +105,8 @@ impl<'a> Evidence<'a> {
         let concerns = match case.tool.effect {
             Effect::Execute => shell::examine(case.facts.shell.as_ref(), case.scope),
             Effect::Reply
+            | Effect::Delegate
+            | Effect::Configure
             | Effect::ReadMemory
             | Effect::ReadFile
             | Effect::EditOrg
@@ -120,6 +122,8 @@ impl<'a> Evidence<'a> {
         let lisp = match case.tool.effect {
             Effect::Evaluate => lisp::examine(case.action.text("code").unwrap_or("(")),
             Effect::Reply
+            | Effect::Delegate
+            | Effect::Configure
             | Effect::ReadMemory
             | Effect::ReadFile
             | Effect::EditOrg

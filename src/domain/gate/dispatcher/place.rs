@@ -5,7 +5,7 @@ use crate::domain::gate::facts::{FileKind, PathFact, PathForm};
 use crate::domain::gate::place::{self, Zone};
 use crate::domain::gate::shell::Matter;
 use crate::domain::gate::{Case, Reason, Verdict};
-use crate::domain::tool::{Class, Effect};
+use crate::domain::tool::{Class, Effect, RESTORE, writes_skills};
 
 /// Denies secret files; asks about names that do not say which file is meant.
 pub(super) fn secret_path(evidence: &Evidence<'_>) -> Verdict {
@@ -17,7 +17,7 @@ pub(super) fn secret_path(evidence: &Evidence<'_>) -> Verdict {
     for path in &case.facts.paths {
         verdict = verdict.stricter(one(case, path));
     }
-    for edit in &case.facts.edits {
+    for edit in case.facts.edits.iter().filter(|edit| writable_skill(case, &edit.file).is_none()) {
         if let Some(why) = place::secret(&edit.file, case.scope) {
             verdict = verdict.stricter(Verdict::Deny(Reason::new(format!("“{}” is out of bounds: {why}.", edit.file))));
         }
@@ -31,6 +31,13 @@ pub(super) fn secret_path(evidence: &Evidence<'_>) -> Verdict {
         });
     }
     verdict
+}
+
+/// Returns the name of the user's own skill that a file is, where the tool is one that may write it. Those that write
+/// skills write nothing else, and what they wrote can be taken back.
+fn writable_skill<'a>(case: &Case<'a>, file: &'a str) -> Option<&'a str> {
+    let may = writes_skills(case.tool.name) || case.tool.name == RESTORE;
+    place::own_skill(file, case.scope).filter(|_| may)
 }
 
 /// A path that was not looked up is not harmless.
@@ -53,7 +60,7 @@ fn one(case: &Case<'_>, path: &PathFact) -> Verdict {
             _ => Verdict::Ask(Reason::new(format!("“{asked}” is an address of the web, not a file."))),
         };
     }
-    let by_place = place::secret(&path.resolved, case.scope);
+    let by_place = place::secret(&path.resolved, case.scope).filter(|_| writable_skill(case, &path.resolved).is_none());
     let by_name = names.iter().find_map(|name| place::secret_name(name));
     if let Some(why) = by_place.or(by_name).filter(|_| !prose) {
         return Verdict::Deny(Reason::new(format!("“{asked}” is out of bounds: {why}.")));
@@ -116,7 +123,15 @@ pub(super) fn self_build(evidence: &Evidence<'_>) -> Verdict {
         .map(|path| path.resolved.as_str())
         .chain(case.facts.edits.iter().map(|edit| edit.file.as_str()))
         .chain(case.facts.puts.iter().map(|put| put.file.as_str()));
+    let mut skill = None;
     for file in touched.filter(|_| writes) {
+        if let Some(name) = writable_skill(case, file) {
+            skill.get_or_insert(name);
+            continue;
+        }
+        if writes_skills(case.tool.name) {
+            return Verdict::Deny(Reason::new(format!("“{file}” is no skill of the user's own.")));
+        }
         if place::zone(file, case.scope) == Zone::Own {
             return Verdict::Deny(Reason::new(format!("“{file}” belongs to Passepartout itself.")));
         }
@@ -129,7 +144,11 @@ pub(super) fn self_build(evidence: &Evidence<'_>) -> Verdict {
             };
         }
     }
-    Verdict::pass()
+    skill.map_or(Verdict::pass(), |name| {
+        Verdict::Ask(Reason::new(format!(
+            "The skill {name} would be written: skills say what models are told, and what they may not do."
+        )))
+    })
 }
 
 /// Returns whether a file is part of the agent's program, wherever its tree lies.

@@ -16,7 +16,7 @@ pub(super) fn provenance(evidence: &Evidence<'_>) -> Verdict {
         Effect::Custom(Class::Pure | Class::Read) => false,
         Effect::Reply => !is_user(case.action.text("to")),
         Effect::EditOrg => !case.facts.own_note,
-        Effect::WriteFile | Effect::Commit | Effect::ShowInEditor => true,
+        Effect::WriteFile | Effect::Commit | Effect::ShowInEditor | Effect::Delegate | Effect::Configure => true,
         Effect::Execute | Effect::Evaluate | Effect::Send | Effect::Fetch => true,
         Effect::Custom(Class::Write | Class::Execute | Class::Network) => true,
     };

@@ -6,7 +6,7 @@ use crate::domain::gate::facts::EditFact;
 use crate::domain::gate::secret::Certainty;
 use crate::domain::gate::{Case, Reason, Verdict, reach};
 use crate::domain::label::{Privacy, Provenance};
-use crate::domain::tool::{Class, Effect, is_user};
+use crate::domain::tool::{CONFIRM, Class, Effect, is_user};
 
 /// Denies what looks exactly like a secret, asks about what may be one, in any argument of any tool and in every text that
 /// it would write.
@@ -62,6 +62,8 @@ pub fn shows_what_asks(case: &Case<'_>) -> bool {
     let shows = match case.tool.effect {
         Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor | Effect::Execute | Effect::Custom(_) => true,
         Effect::Reply
+        | Effect::Delegate
+        | Effect::Configure
         | Effect::EditOrg
         | Effect::WriteFile
         | Effect::Commit
@@ -80,6 +82,8 @@ fn reads(case: &Case<'_>) -> Verdict {
         Effect::ReadMemory | Effect::ReadFile | Effect::ReadEditor => "",
         Effect::Execute | Effect::Custom(_) => "A file that it names: ",
         Effect::Reply
+        | Effect::Delegate
+        | Effect::Configure
         | Effect::EditOrg
         | Effect::WriteFile
         | Effect::Commit
@@ -106,12 +110,18 @@ fn reads(case: &Case<'_>) -> Verdict {
     }
 }
 
+/// Returns whether it is what the user confirms: shown in the user's own Emacs, kept in the store, and sent to nobody.
+fn goes_nowhere(case: &Case<'_>) -> bool {
+    case.action.tool() == CONFIRM
+}
+
 /// Judges by what led to an action, and by what it is about, where that would go.
 fn leaves(evidence: &Evidence<'_>) -> Verdict {
     let case = evidence.case;
     let label = case.action.labels().privacy;
     let privacy = label.max(case.facts.privacy.unwrap_or(Privacy::Open));
     match case.tool.effect {
+        Effect::Send if goes_nowhere(case) => Verdict::pass(),
         Effect::Send | Effect::Fetch | Effect::Custom(Class::Network) => out(privacy, "it would leave the machine"),
         Effect::Reply if is_outward(case) => out(privacy, "it goes to somebody else"),
         Effect::EditOrg | Effect::WriteFile => {
@@ -125,6 +135,8 @@ fn leaves(evidence: &Evidence<'_>) -> Verdict {
             Verdict::Ask(Reason::new("Private notes led to this, and what it writes is not kept private."))
         }
         Effect::Reply
+        | Effect::Delegate
+        | Effect::Configure
         | Effect::ReadMemory
         | Effect::ReadFile
         | Effect::ReadEditor
@@ -215,7 +227,10 @@ fn brings_words(case: &Case<'_>) -> bool {
 /// Denies when a text that goes out carries a privacy tag or words of a private note; asks before such words stand
 /// openly.
 pub(super) fn privacy_text(evidence: &Evidence<'_>) -> Verdict {
-    tagged(evidence.case).stricter(quotation(evidence))
+    match goes_nowhere(evidence.case) {
+        true => Verdict::pass(),
+        false => tagged(evidence.case).stricter(quotation(evidence)),
+    }
 }
 
 /// Says of words of a note that only warns that they would go where others read them.
@@ -228,6 +243,8 @@ fn warns_of(evidence: &Evidence<'_>) -> Verdict {
         Effect::EditOrg
         | Effect::WriteFile
         | Effect::Commit
+        | Effect::Delegate
+        | Effect::Configure
         | Effect::Evaluate
         | Effect::ReadMemory
         | Effect::ReadFile
@@ -267,6 +284,8 @@ fn quotation(evidence: &Evidence<'_>) -> Verdict {
         }
         Effect::Evaluate if !evidence.lisp.is_empty() => ask("what it does with them is not known"),
         Effect::Reply
+        | Effect::Delegate
+        | Effect::Configure
         | Effect::Evaluate
         | Effect::ReadMemory
         | Effect::ReadFile

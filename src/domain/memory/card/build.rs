@@ -1,7 +1,8 @@
 //! A document → its card, in one pass.
 
 use super::{
-    COMMENTED, Card, DATED, DONE, Entry, HELD, LINKING, NO_KEYWORD, PRIVACY, PRIVACY_AT, Place, Planning, Slot, short,
+    COMMENTED, Card, DATED, DONE, Entry, HELD, LINKING, NO_KEYWORD, PRIVACY, PRIVACY_AT, Place, Planning, RUNS, Slot,
+    short,
 };
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
@@ -60,6 +61,7 @@ impl Card {
         hold(&mut slots, document.held());
         close(&mut slots);
         date(&mut slots, outline);
+        run(&mut slots, outline);
         let end = outline.text.len() as u32;
         let (title, last_tags, last_entries) = (titles.len() as u32, tags.len() as u32, entries.len() as u32);
         slots.push(Slot { begin: end, title, tags: last_tags, entries: last_entries, ..Slot::default() });
@@ -240,5 +242,22 @@ fn date(slots: &mut [Slot], outline: &Outline) {
         if at < node.section.start as usize || at >= node.body.start as usize {
             slot.mark |= DATED;
         }
+    }
+}
+
+/// Marks the nodes that may hold a line that makes them a job or a hook.
+fn run(slots: &mut [Slot], outline: &Outline) {
+    let bytes = outline.text.as_bytes();
+    let mut index = 0;
+    for at in memchr::memmem::find_iter(bytes, b"#+") {
+        let word = bytes.get(at + 2..at + 7).unwrap_or_default();
+        if !word.eq_ignore_ascii_case(b"CRON:") && !word.eq_ignore_ascii_case(b"HOOK:") {
+            continue;
+        }
+        while slots.get(index + 1).is_some_and(|next| next.begin as usize <= at) {
+            index += 1;
+        }
+        let Some(slot) = slots.get_mut(index) else { return };
+        slot.mark |= RUNS;
     }
 }

@@ -10,7 +10,7 @@ use crate::domain::memory::names::Kept;
 use std::sync::Arc;
 
 /// The version of cards: what was written with another one is made anew of its text.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The version of the names in front of it. Another one is no card at all: it must be read here as well.
 const NAMES: u64 = 1;

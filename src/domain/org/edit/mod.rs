@@ -99,6 +99,13 @@ pub enum Edit {
         /// Any number of lines.
         body: String,
     },
+    /// Puts a line into the log at the top of a heading's text, before the older ones; nothing else is touched.
+    Log {
+        /// Of which heading.
+        node: usize,
+        /// One line.
+        line: String,
+    },
 }
 
 /// A heading to add.
@@ -252,6 +259,7 @@ fn plan<'a>(outline: &'a Outline, edit: &Edit, options: &EditOptions) -> Result<
         Edit::SetProperty { node, key, value } => section::set_property(outline, *node, key, value.as_deref()),
         Edit::SetPlanning { node, kind, stamp } => section::set_planning(outline, *node, *kind, stamp.as_deref()),
         Edit::SetBody { node, body } => section::set_body(outline, *node, body),
+        Edit::Log { node, line } => section::log(outline, *node, line),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::heading::check_line;
 use super::verify::{self, records};
 use super::{EditError, Plan, Planning, Splice, heading_at, insert_lines};
+use crate::domain::org::logbook;
 use crate::domain::org::outline::{Node, Outline};
 use crate::domain::org::section::{
     self, Drawer, DrawerAt, is_planning, line_at, property, stamp_length, starts_with_fold,
@@ -229,6 +230,34 @@ pub(super) fn set_body<'a>(outline: &'a Outline, index: usize, body: &str) -> Re
     let mut splice = insert_lines(&outline.text, begin, text);
     splice.range.end = end;
     Ok(Plan { splices: vec![splice], expected })
+}
+
+/// Adds a line to the log of a heading, with the line ends of its file.
+pub(super) fn log<'a>(outline: &'a Outline, index: usize, line: &str) -> Result<Plan<'a>, EditError> {
+    check_line("a line of a log", line)?;
+    if !line.starts_with("- ") {
+        return Err(EditError::Invalid(format!("a line of a log is an item, “- …”, not {line:?}")));
+    }
+    let node = heading_at(outline, index)?;
+    let (body, begin) = (outline.slice(&node.body), node.body.start as usize);
+    let (end, _) = line_at(&outline.text, node.section.start as usize, outline.text.len());
+    let above = outline.text.get(..node.section.start as usize).unwrap_or_default();
+    let ends = if above.ends_with("\r\n") || outline.text.get(..end).is_some_and(|head| head.ends_with('\r')) {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let (at, text) = match logbook::log(body) {
+        Some(log) => {
+            let (_, inside) = line_at(body, log.start, log.end);
+            (inside, format!("{line}{ends}"))
+        }
+        None => (0, format!(":LOGBOOK:{ends}{line}{ends}:END:{ends}")),
+    };
+    let mut expected = records(outline);
+    let (head, tail) = (body.get(..at).unwrap_or_default(), body.get(at..).unwrap_or_default());
+    expected[index].body = Cow::Owned(verify::body(&format!("{head}{text}{tail}")).to_owned());
+    Ok(Plan { splices: vec![insert_lines(&outline.text, begin + at, text)], expected })
 }
 
 /// Returns a body as whole lines, with stars inside blocks escaped by a comma.

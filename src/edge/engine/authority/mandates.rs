@@ -10,7 +10,7 @@ use crate::domain::policy;
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::policy::mandate::{Ground, Mandate, NAMES, Said};
 use crate::domain::scope::{Level, Scope};
-use crate::domain::tool::Tool;
+use crate::domain::tool::{LOG_JOB, Tool};
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::held::values;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -127,7 +127,14 @@ impl Engine {
                 .filter(|node| node.index == 0 || self.speaks_or_spoke(node))
                 .for_each(|node| add(self.mandate_of(&node, may_name)));
         }
-        let mandate = all.unwrap_or_default();
+        let mut mandate = all.unwrap_or_default();
+        // Who confirmed a job knows that its heading keeps a log.
+        if action.tool() == LOG_JOB
+            && !mandate.deny.contains_key(LOG_JOB)
+            && let Some(by) = action.text("id").and_then(|id| self.confirmed_job(id))
+        {
+            mandate.allow.insert(LOG_JOB.to_string(), by);
+        }
         // Only what is judged by; what waits is listed elsewhere.
         Mandate { waiting: Vec::new(), ..mandate }
     }

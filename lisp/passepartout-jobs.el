@@ -1,0 +1,212 @@
+;;; passepartout-jobs.el --- Work that is done by itself  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; Headings that want work done by themselves: at times, by a repeater
+;; or a cron line, or when something changes.  A heading starts nothing
+;; before you confirmed it as it stands; confirming shows it whole as a
+;; flight plan, which you approve like any other.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'passepartout-events)
+(require 'passepartout-view)
+(eval-when-compile (require 'subr-x))
+
+(declare-function passepartout-plan-visit "passepartout-plan" (id))
+
+(defconst passepartout-jobs--buffer-name "*Passepartout jobs*"
+  "The name of the buffer of jobs.")
+
+(defvar passepartout-jobs-mode-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map passepartout-view-mode-map)
+    (define-key map (kbd "c") #'passepartout-jobs-confirm)
+    (define-key map (kbd "k") #'passepartout-jobs-withdraw)
+    (define-key map (kbd "s") #'passepartout-jobs-pause)
+    (define-key map (kbd "x") #'passepartout-jobs-run)
+    (define-key map (kbd "RET") #'passepartout-jobs-visit)
+    map)
+  "Keys of the buffer of jobs.")
+
+(define-derived-mode passepartout-jobs-mode passepartout-view-mode "Jobs"
+  "Major mode of the buffer of work that is done by itself.")
+
+(defun passepartout-jobs--here ()
+  "Return the job at point, a plist, or say that there is none."
+  (or (get-text-property (point) 'passepartout-job)
+      (user-error "Point is at no job")))
+
+(defun passepartout-jobs--do (what then)
+  "Have WHAT done about the job at point, and call THEN with the answer."
+  (let ((key (plist-get (passepartout-jobs--here) :job)))
+    (when (string-empty-p (or key ""))
+      (user-error "This heading cannot be understood; RET goes there to mend it"))
+    (passepartout-request
+     :job (list :job key :do what)
+     (lambda (payload)
+       (let ((why (plist-get payload :error)))
+         (if why
+             (message "Passepartout: %s" (passepartout-view-line why 500))
+           (funcall then payload))
+         (passepartout-jobs--fetch))))))
+
+(defun passepartout-jobs--say (payload)
+  "Show the text of PAYLOAD, an answer of the core."
+  (message "Passepartout: %s"
+           (passepartout-view-line (plist-get payload :text) 500)))
+
+(defun passepartout-jobs-confirm ()
+  "Show the job at point whole as a flight plan, to approve or to deny."
+  (interactive)
+  (passepartout-jobs--do
+   :confirm
+   (lambda (payload)
+     (let ((plan (car (plist-get payload :plans))))
+       (if (not plan)
+           (passepartout-jobs--say payload)
+         (require 'passepartout-plan)
+         (passepartout-plan-visit plan))))))
+
+(defun passepartout-jobs-withdraw ()
+  "Take back that you confirmed the job at point; it does not run any more."
+  (interactive)
+  (passepartout-jobs--do :withdraw #'passepartout-jobs--say))
+
+(defun passepartout-jobs-pause ()
+  "Let the job at point rest, or go on."
+  (interactive)
+  (passepartout-jobs--do
+   (if (equal (plist-get (passepartout-jobs--here) :state) "paused")
+       :resume
+     :pause)
+   #'passepartout-jobs--say))
+
+(defun passepartout-jobs-run ()
+  "Run the job at point now."
+  (interactive)
+  (passepartout-jobs--do :run #'passepartout-jobs--say))
+
+(defun passepartout-jobs-visit ()
+  "Push the button at point, or go to the heading of the job there."
+  (interactive)
+  (if (button-at (point))
+      (push-button)
+    (let* ((job (passepartout-jobs--here))
+           (file (plist-get job :file))
+           (title (plist-get job :title)))
+      (unless (and (stringp file) (file-readable-p file))
+        (user-error "Its file is not there any more"))
+      (find-file-other-window file)
+      (goto-char (point-min))
+      (when (re-search-forward
+             (concat "^\\*+ .*" (regexp-quote (or title ""))) nil t)
+        (beginning-of-line)))))
+
+(defun passepartout-jobs--time (text)
+  "Return TEXT, a time of the core, for people, or a dash."
+  (if text (passepartout-view-time text) "-"))
+
+(defun passepartout-jobs--insert (job)
+  "Insert JOB, a plist, with how it stands."
+  (let ((from (point))
+        (state (plist-get job :state))
+        (missed (or (plist-get job :missed) 0)))
+    (insert (propertize "* " 'face 'passepartout-title)
+            (passepartout-view-line (plist-get job :title) 80) "  "
+            (propertize (passepartout-view-line state 20)
+                        'face (pcase state
+                                ("confirmed" 'passepartout-good)
+                                ((or "waiting" "outside") 'passepartout-attention)
+                                ("broken" 'passepartout-bad)
+                                (_ 'passepartout-quiet)))
+            "\n")
+    (unless (equal state "broken")
+      (insert "  " (passepartout-view-line (plist-get job :rhythm) 80)
+              ", " (passepartout-view-line (plist-get job :tier) 20)
+              "; next " (passepartout-jobs--time (plist-get job :next))
+              "; last " (passepartout-jobs--time (plist-get job :ran))
+              (if (plist-get job :outcome)
+                  (concat ", " (passepartout-view-line
+                                (plist-get job :outcome) 40))
+                "")
+              "\n"))
+    (when (> missed 0)
+      (insert "  "
+              (propertize (format "Missed %d, the last of %s; x runs it now."
+                                  missed
+                                  (passepartout-jobs--time
+                                   (plist-get job :late)))
+                          'face 'passepartout-attention)
+              "\n"))
+    (when (plist-get job :why)
+      (insert "  " (passepartout-view-line (plist-get job :why) 400) "\n"))
+    (when (member state '("waiting" "confirmed" "paused"))
+      (insert (passepartout-view-fixed (or (plist-get job :text) ""))))
+    (insert "\n")
+    (put-text-property from (point) 'passepartout-job job)))
+
+(defun passepartout-jobs--draw (payload)
+  "Draw PAYLOAD, the answer of the core, in the current buffer."
+  (passepartout-view-draw
+    (insert (propertize "Work that is done by itself\n"
+                        'face 'passepartout-title)
+            (propertize
+             (concat "c confirms, k takes back, s lets rest or go on, x runs"
+                     " now,\nRET goes to the heading, g asks again, q leaves."
+                     "\n\n")
+             'face 'passepartout-quiet))
+    (if (plist-get payload :jobs)
+        (mapc #'passepartout-jobs--insert (plist-get payload :jobs))
+      (insert "No heading wants work done by itself.\n"))))
+
+(defun passepartout-jobs--fetch ()
+  "Ask the core for the jobs and draw them."
+  (let ((buffer (get-buffer passepartout-jobs--buffer-name)))
+    (when buffer
+      (with-current-buffer buffer
+        (let ((late (passepartout-view-asking)))
+          (passepartout-request
+           :jobs nil
+           (lambda (payload)
+             (let ((why (plist-get payload :error)))
+               (cond
+                ((funcall late))
+                (why (message "Passepartout: %s"
+                              (passepartout-view-line why 500)))
+                (t (with-current-buffer buffer
+                     (passepartout-jobs--draw payload))))))))))))
+
+;;;###autoload
+(defun passepartout-jobs ()
+  "Show the headings that want work done by themselves, and how each stands."
+  (interactive)
+  (let ((buffer (passepartout-view-buffer passepartout-jobs--buffer-name
+                                          'passepartout-jobs-mode)))
+    (with-current-buffer buffer
+      (setq passepartout-view--refresh #'passepartout-jobs--fetch))
+    (pop-to-buffer buffer)
+    (passepartout-jobs--fetch)))
+
+(provide 'passepartout-jobs)
+;;; passepartout-jobs.el ends here

@@ -1,0 +1,195 @@
+//! `passepartout skills`: the list, one as it stands, a new one, its tests, and what is in use.
+
+use crate::domain::inert::exact;
+use crate::domain::skill::template::{Kind, template};
+use crate::edge::cli::args::Place;
+use crate::edge::cli::run::{DONE, FAILED, Failure, USAGE};
+use crate::edge::cli::session::{beside, configured, origin, readable, with_engine};
+use crate::edge::engine::Engine;
+use crate::edge::engine::boot::Keep;
+use crate::edge::engine::skill_list::SkillLine;
+use crate::edge::engine::skill_test::Tested;
+use crate::edge::skills::own;
+use clap::Subcommand;
+use serde_json::json;
+use std::io::Write;
+use std::sync::Arc;
+
+/// What to do with skills.
+#[derive(Debug, Subcommand)]
+pub enum Skills {
+    /// List them: what became of each.
+    List {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print one whole, with what it asks for; one from outside is confirmed in Emacs.
+    Show {
+        /// Its name, or its file where several have that name.
+        skill: String,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Begin a new one in the folder of your own skills: prompt, mandate, rules or gate.
+    New {
+        /// Its name: small letters, digits, and hyphens between them.
+        skill: String,
+        /// What it is for.
+        #[arg(long, default_value = "prompt", value_parser = ["prompt", "mandate", "rules", "gate"])]
+        kind: String,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Test one as its file stands: its examples, and its ERT tests in a confined Emacs.
+    Test {
+        /// Its name, or its file where several have that name.
+        skill: String,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take one out of use; one that tightens what may happen is taken out in Emacs.
+    Disable {
+        /// Its name, or its file where several have that name.
+        skill: String,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Bring one back that was taken out of use.
+    Enable {
+        /// Its name, or its file where several have that name.
+        skill: String,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+pub(super) fn run_skills(command: Skills, out: &mut dyn Write) -> Result<u8, Failure> {
+    match command {
+        Skills::List { place, json } => with_engine(&place, Keep::ToRead, async |engine| {
+            print(&engine.skill_list(), json, out)?;
+            Ok(DONE)
+        }),
+        Skills::Show { skill, place } => with_engine(&place, Keep::ToRead, async |engine| {
+            write!(out, "{}", exact(&engine.show_skill(skill.as_str())?.text))?;
+            Ok(DONE)
+        }),
+        Skills::New { skill, kind, place } => begin(&skill, &kind, &place, out),
+        Skills::Test { skill, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
+            let tested = engine.test_skill(skill.as_str()).await?;
+            print_tested(&tested, json, out)?;
+            Ok(if tested.holds() { DONE } else { FAILED })
+        }),
+        Skills::Disable { skill, place } => decide("disable", &skill, &place, out),
+        Skills::Enable { skill, place } => decide("enable", &skill, &place, out),
+    }
+}
+
+/// Writes the file of a new skill; one that is there stays.
+fn begin(skill: &str, kind: &str, place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
+    let usage = |text: String| Failure { text, status: USAGE };
+    let kind = Kind::parse(kind).ok_or_else(|| usage(format!("there is no kind “{}”", exact(kind))))?;
+    let text = template(kind, skill).map_err(usage)?;
+    let folder = own(&configured(place));
+    let file = folder.join(format!("{skill}.org"));
+    std::fs::create_dir_all(&folder).map_err(|why| format!("{} could not be made: {why}", folder.display()))?;
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&file);
+    let named = exact(&file.display().to_string());
+    made.and_then(|mut made| made.write_all(text.as_bytes())).map_err(|why| match why.kind() {
+        std::io::ErrorKind::AlreadyExists => format!("{named} is there already, and was left as it is"),
+        _ => format!("{named} could not be written: {why}"),
+    })?;
+    writeln!(out, "{named} {}. Write over it, then: passepartout skills test {skill}", kind.summary())?;
+    Ok(DONE)
+}
+
+fn decide(word: &str, skill: &str, place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
+    if let Some(status) = beside(place, ["skills", word, skill].map(str::to_string).to_vec(), out)? {
+        return Ok(status);
+    }
+    with_engine(place, Keep::OnDiskOnly, async |engine| {
+        writeln!(out, "{}", readable(&decided(engine, &origin(false), word == "enable", skill).await?))?;
+        Ok(DONE)
+    })
+}
+
+/// Takes a skill out of use or brings it back, and returns what came of it.
+///
+/// # Errors
+/// In words for the user; also when it is to be confirmed in Emacs.
+pub(super) async fn decided(
+    engine: &Arc<Engine>,
+    origin: &crate::domain::signal::Origin,
+    enable: bool,
+    skill: &str,
+) -> Result<String, String> {
+    if enable {
+        return engine.enable_skill(origin, skill).await;
+    }
+    match engine.disable_skill(origin, skill, engine.new_turn()).await? {
+        Ok(said) => Ok(said),
+        Err(_) => Ok("It waits as a flight plan.".to_string()),
+    }
+}
+
+fn print(skills: &[SkillLine], as_json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    if as_json {
+        let each = skills.iter().map(|skill| {
+            json!({
+                "name": skill.name, "title": skill.title, "state": skill.state, "why": skill.why,
+                "priority": skill.priority, "file": skill.file, "turns": skill.turns, "lisp": skill.lisp,
+                "micros": skill.took.as_micros() as u64, "remarks": skill.remarks,
+            })
+        });
+        writeln!(out, "{}", json!({ "skills": each.collect::<Vec<_>>() }))?;
+        return Ok(());
+    }
+    for skill in skills {
+        let priority = skill.priority.map(|priority| priority.to_string()).unwrap_or_default();
+        let line = format!("{:<8} {priority:>4}  {}  {}", skill.state, skill.name, skill.title);
+        writeln!(out, "{}", readable(line.trim_end()))?;
+        let more =
+            skill.why.iter().chain(&skill.remarks).chain([&skill.turns, &skill.lisp]).filter(|text| !text.is_empty());
+        for text in more {
+            writeln!(out, "               {}", readable(text))?;
+        }
+    }
+    Ok(())
+}
+
+fn print_tested(tested: &Tested, as_json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    if as_json {
+        let tests = tested.tests.iter();
+        let tests =
+            tests.map(|test| json!({ "name": test.name, "line": test.line, "ended": test.ended, "why": test.why }));
+        let (line, why) = tested.wrong.clone().unzip();
+        let said = json!({
+            "file": tested.file, "holds": tested.holds(), "line": line.flatten(), "wrong": why,
+            "tests": tests.collect::<Vec<_>>(),
+        });
+        writeln!(out, "{said}")?;
+        return Ok(());
+    }
+    let file = exact(&tested.file);
+    let at = |line: Option<u32>| line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));
+    writeln!(out, "{}", tested.words())?;
+    if let Some((line, why)) = &tested.wrong {
+        writeln!(out, "{}: {}", at(*line), readable(why))?;
+    }
+    for test in &tested.tests {
+        let why = if test.why.is_empty() { String::new() } else { format!(": {}", readable(&test.why)) };
+        writeln!(out, "{}: {} {}{why}", at(test.line), test.ended, readable(&test.name))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! How jobs stand: one small record for each, of which single fields are changed under one lock.
+
+use crate::domain::job::watch::State;
+use crate::domain::port::LogLevel;
+use crate::edge::engine::Engine;
+use crate::edge::engine::record::kind;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A clock that was so far ahead at most is taken for right until it is caught up with.
+pub(super) const AHEAD: SignedDuration = SignedDuration::from_mins(15);
+/// What failed is tried again so often, each time after a longer while.
+pub(super) const RETRIES: u32 = 3;
+/// The first of these whiles.
+const WHILE: SignedDuration = SignedDuration::from_mins(5);
+
+/// How a job stands. Times are milliseconds of Unix time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Standing {
+    /// What was confirmed, by its hash, that this is about; `None` when nothing is.
+    pub(super) text: Option<String>,
+    /// Up to when it was looked what is due, and that was done.
+    pub(super) looked: Option<i64>,
+    /// When its last run began.
+    pub(super) began: Option<i64>,
+    /// When the last one began that came to something.
+    pub(super) ran: Option<i64>,
+    /// What the last one came to.
+    pub(super) outcome: Option<String>,
+    /// The turn of that.
+    pub(super) turn: Option<String>,
+    /// The state of what it watches of which something was made.
+    pub(super) seen: Option<State>,
+    /// The state with which it failed.
+    pub(super) failed: Option<State>,
+    /// How often in a row it failed.
+    pub(super) tries: u32,
+    /// When it is tried again.
+    pub(super) retry: Option<i64>,
+    /// How many runs were missed.
+    pub(super) missed: usize,
+    /// When the last of them was due.
+    pub(super) late: Option<i64>,
+    /// The user lets it rest.
+    pub(super) paused: bool,
+    /// A day, counted from 1970, and how often a hook ran in it.
+    pub(super) day: (i64, u32),
+    /// Up to when the store knows that it was looked.
+    #[serde(skip)]
+    pub(super) stored: Option<i64>,
+    /// What a hook saw change: the state, since when it stands, and since when there is another one than was seen.
+    #[serde(skip)]
+    pub(super) pending: Option<(State, Duration, Duration)>,
+}
+
+impl Standing {
+    /// Forgets all but that it rests and what came before: what is confirmed anew begins anew.
+    pub(super) fn begin(&mut self, text: String, now: i64) {
+        let Standing { began, ran, outcome, turn, paused, day, .. } = std::mem::take(self);
+        let (text, looked) = (Some(text), Some(now));
+        *self = Standing { text, looked, began, ran, outcome, turn, paused, day, ..Standing::default() };
+    }
+
+    /// Returns since when it counts that runs from its last run on, where that is not later than now.
+    pub(super) fn last(&self, now: Timestamp) -> Option<Timestamp> {
+        let at = if self.tries > RETRIES { self.began } else { self.ran };
+        let until = now.checked_add(AHEAD).unwrap_or(now);
+        at.and_then(moment).filter(|at| *at <= until)
+    }
+
+    /// Takes note of a run that failed.
+    pub(super) fn fail(&mut self, now: Timestamp, state: State) {
+        self.failed = Some(state);
+        self.tries = self.tries.saturating_add(1);
+        let pause = WHILE.checked_mul(4i32.pow(self.tries.clamp(1, RETRIES) - 1)).unwrap_or(WHILE);
+        let again = now.checked_add(pause).ok().filter(|_| self.tries <= RETRIES);
+        self.retry = again.map(|at| at.as_millisecond());
+    }
+
+    /// Takes note that there is nothing to try again.
+    pub(super) fn rest(&mut self) {
+        (self.failed, self.tries, self.retry, self.pending) = (None, 0, None, None);
+    }
+
+    /// Counts a run of a hook; returns how often it had run in that day before.
+    pub(super) fn count(&mut self, now: i64) -> u32 {
+        let day = now.div_euclid(86_400_000);
+        let before = if self.day.0 == day { self.day.1 } else { 0 };
+        self.day = (day, before.saturating_add(1));
+        before
+    }
+}
+
+/// Returns a moment of the store.
+pub(super) fn moment(at: i64) -> Option<Timestamp> {
+    Timestamp::from_millisecond(at).ok()
+}
+
+impl Engine {
+    /// Reads what the store knows of jobs.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(in crate::edge::engine) async fn load_jobs(&self) -> Result<(), String> {
+        let records = self.archive.latest_each(kind::JOB).await?;
+        let read = |body| serde_json::from_value::<Standing>(body).ok();
+        let standings = records.into_iter().filter_map(|record| Some((record.key, read(record.body)?)));
+        let standings = standings.map(|(key, standing)| (key, Standing { stored: standing.looked, ..standing }));
+        self.jobs.known.lock().standings = standings.collect();
+        Ok(())
+    }
+
+    /// Returns how a job stands now.
+    pub(super) fn job_standing(&self, key: &str) -> Standing {
+        self.jobs.known.lock().standings.get(key).cloned().unwrap_or_default()
+    }
+
+    /// Changes how a job stands, for this session of the program.
+    pub(super) fn touch_standing<T>(&self, key: &str, change: impl FnOnce(&mut Standing) -> T) -> T {
+        change(self.jobs.known.lock().standings.entry(key.to_string()).or_default())
+    }
+
+    /// Changes how a job stands, and stores it. It holds in this session whatever becomes of the store.
+    pub(super) async fn keep_standing(&self, key: &str, change: impl FnOnce(&mut Standing)) -> Result<(), String> {
+        // In the order in which they are made.
+        let _order = self.jobs.storing.lock().await;
+        let body = self.touch_standing(key, |standing| {
+            change(standing);
+            standing.stored = standing.looked;
+            serde_json::to_value(&*standing)
+        });
+        self.append(kind::JOB, key, body.map_err(|why| why.to_string())?).await
+    }
+
+    /// Stores how a job stands; what goes wrong is said.
+    pub(super) async fn note_standing(&self, key: &str, change: impl FnOnce(&mut Standing)) {
+        if let Err(why) = self.keep_standing(key, change).await {
+            self.say(LogLevel::Error, &format!("how a job stands could not be stored: {why}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_tried_again_after_longer_and_longer_whiles_and_then_given_up() {
+        let now: Timestamp = "2026-03-02T09:00:00Z".parse().expect("a moment");
+        let mut standing = Standing { began: Some(now.as_millisecond()), ..Standing::default() };
+        let minutes: Vec<Option<i64>> = (0..5)
+            .map(|_| {
+                standing.fail(now, State::default());
+                standing.retry.map(|at| (at - now.as_millisecond()) / 60_000)
+            })
+            .collect();
+        assert_eq!(minutes, [Some(5), Some(20), Some(80), None, None]);
+        assert_eq!(standing.last(now), Some(now), "what was given up counts from there");
+        standing.rest();
+        assert_eq!((standing.last(now), standing.tries, standing.retry), (None, 0, None));
+    }
+
+    #[test]
+    fn what_a_clock_that_was_ahead_wrote_down_does_not_count() {
+        let now: Timestamp = "2026-03-02T09:00:00Z".parse().expect("a moment");
+        for (ahead, counts) in [(-60, true), (0, true), (14, true), (16, false), (60 * 24 * 365, false)] {
+            let at = now + SignedDuration::from_mins(ahead);
+            let standing = Standing { ran: Some(at.as_millisecond()), ..Standing::default() };
+            assert_eq!(standing.last(now), Some(at).filter(|_| counts), "{ahead}");
+        }
+    }
+
+    #[test]
+    fn a_day_has_its_own_count_and_a_record_is_read_back() {
+        let mut standing = Standing::default();
+        let day = 86_400_000;
+        assert_eq!([day, day + 1, 2 * day, 2 * day + 5].map(|at| standing.count(at)), [0, 1, 0, 1]);
+        (standing.seen, standing.text) = (Some(State::default()), Some("x".to_string()));
+        let body = serde_json::to_value(&standing).expect("it is JSON");
+        assert_eq!(serde_json::from_value::<Standing>(body).ok(), Some(standing));
+        assert_eq!(serde_json::from_str::<Standing>("{}").ok(), Some(Standing::default()));
+    }
+}

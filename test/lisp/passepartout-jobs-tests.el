@@ -1,0 +1,88 @@
+;;; passepartout-jobs-tests.el --- Tests of the list of jobs  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; What the buffer of jobs shows of an answer of the core, and what its
+;; keys ask for.
+
+;;; Code:
+
+(require 'ert)
+(require 'passepartout-fake)
+(require 'passepartout-jobs)
+
+(defconst passepartout-jobs-tests--payload
+  '(:jobs ((:job "k1" :id "plants" :file "/no/such/file.org"
+            :title "Plants
+* [[x]]" :state "waiting" :rhythm "+1d at 08:00" :tier "cognition"
+            :text "Runs: +1d at 08:00\nIt is asked to:\n* Water them\n"
+            :missed 0)
+           (:job "k2" :id "inbox" :file "/no/such/file.org" :title "Inbox"
+            :state "confirmed" :rhythm "on change" :tier "reasoning"
+            :text "Runs: on change\n" :ran "2026-03-04T08:00:00Z"
+            :outcome "done" :missed 7 :late "2026-03-09T08:00:00Z")
+           (:job "k3" :id "rest" :file "" :title "Rest" :state "paused"
+            :rhythm "cron 0 8 * * *" :tier "reflex" :text "" :missed 0)
+           (:job "" :id "odd" :file "" :title "Odd" :state "broken" :rhythm ""
+            :tier "" :text "" :missed 0 :why "a cron line has five fields")))
+  "An answer of the core.")
+
+(defmacro passepartout-jobs-tests--with (&rest body)
+  "Show the jobs of the test, and evaluate BODY in their buffer."
+  (declare (indent 0) (debug t))
+  `(passepartout-fake-with
+     (passepartout-jobs)
+     (passepartout-fake-answer :jobs passepartout-jobs-tests--payload)
+     (with-current-buffer passepartout-jobs--buffer-name
+       ,@body)))
+
+(defun passepartout-jobs-tests--at (title)
+  "Put point on the job TITLE."
+  (goto-char (point-min))
+  (re-search-forward (concat "^\\* " title)))
+
+(ert-deftest passepartout-jobs-shows-how-each-stands ()
+  (passepartout-jobs-tests--with
+    (let ((text (buffer-string)))
+      (dolist (line '("^\\* Plants \\* \\[\\[x\\]\\]  waiting$"
+                      "^  \\+1d at 08:00, cognition; next -; last -$"
+                      "^: \\* Water them$"
+                      "^\\* Inbox  confirmed$"
+                      "^  on change, reasoning; next -; last .*, done$"
+                      "^  Missed 7, the last of .*; x runs it now\\.$"
+                      "^\\* Odd  broken$"
+                      "^  a cron line has five fields$"))
+        (should (string-match-p line text)))
+      ;; What a note says is no heading of this buffer.
+      (should-not (string-match-p "^\\* Water" text)))))
+
+(ert-deftest passepartout-jobs-keys-are-about-the-job-at-point ()
+  (passepartout-jobs-tests--with
+    (dolist (case '(("Plants" "c" :confirm "k1") ("Inbox" "k" :withdraw "k2")
+                    ("Inbox" "s" :pause "k2") ("Rest" "s" :resume "k3")
+                    ("Inbox" "x" :run "k2")))
+      (passepartout-jobs-tests--at (nth 0 case))
+      (call-interactively (key-binding (kbd (nth 1 case))))
+      (let ((sent (car (last (passepartout-fake-sent :job)))))
+        (should (eq (plist-get sent :do) (nth 2 case)))
+        (should (equal (plist-get sent :job) (nth 3 case)))))
+    ;; Of what cannot be understood nothing is asked, nor beside a job.
+    (let ((count (length (passepartout-fake-sent :job))))
+      (passepartout-jobs-tests--at "Odd")
+      (should-error (call-interactively (key-binding (kbd "c")))
+                    :type 'user-error)
+      (goto-char (point-min))
+      (should-error (call-interactively (key-binding (kbd "x")))
+                    :type 'user-error)
+      (should (= count (length (passepartout-fake-sent :job)))))
+    ;; A file that is gone is said, and nothing is made in its place.
+    (passepartout-jobs-tests--at "Plants")
+    (should-error (call-interactively (key-binding (kbd "RET")))
+                  :type 'user-error)))
+
+(provide 'passepartout-jobs-tests)
+;;; passepartout-jobs-tests.el ends here

@@ -1,0 +1,108 @@
+;;; passepartout-setup-tests.el --- Tests of the first run  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; What is asked at the first run, what is saved of it, and what is said.
+
+;;; Code:
+
+(require 'ert)
+(require 'cl-lib)
+(require 'passepartout-setup)
+
+(defmacro passepartout-setup-tests--with (answers &rest body)
+  "Run BODY; what is read is taken from ANSWERS, a list of texts.
+A symbol among them quits.  SAVED is what was saved, the last first."
+  (declare (indent 1))
+  `(let* ((answers ,answers)
+          (passepartout-directories nil)
+          (passepartout-provider-cascade nil)
+          (passepartout-day-budget nil)
+          (saved nil)
+          (next (lambda (&rest _)
+                  (let ((answer (pop answers)))
+                    (if (stringp answer) answer (signal 'quit nil))))))
+     (ignore saved)
+     (cl-letf (((symbol-function 'read-directory-name) next)
+               ((symbol-function 'completing-read) next)
+               ((symbol-function 'read-string) next)
+               ((symbol-function 'passepartout-running-p) #'ignore)
+               ((symbol-function 'passepartout-events--key)
+                (lambda (host) (and (equal host "api.mistral.ai") "key")))
+               ((symbol-function 'customize-save-variable)
+                (lambda (option value) (push (cons option value) saved))))
+       (unwind-protect
+           (progn ,@body)
+         (when (get-buffer passepartout-setup--buffer-name)
+           (kill-buffer passepartout-setup--buffer-name))))))
+
+(defun passepartout-setup-tests--said ()
+  "Return what the buffer of the setup says."
+  (with-current-buffer passepartout-setup--buffer-name (buffer-string)))
+
+(ert-deftest passepartout-setup-saves-what-was-answered ()
+  (let ((folder (directory-file-name (make-temp-file "setup-" t))))
+    (unwind-protect
+        (pcase-dolist
+            (`(,answers ,expected ,said)
+             `((("" "") ((passepartout-directories ,folder))
+                "No model is asked: answers come from your notes.")
+               (("ollama")
+                ((passepartout-provider-cascade "ollama")
+                 (passepartout-directories ,folder))
+                "ollama wants no key.")
+               (("mistral" "2.5")
+                ((passepartout-day-budget . 2.5)
+                 (passepartout-provider-cascade "mistral")
+                 (passepartout-directories ,folder))
+                "auth-source has a key for api.mistral.ai.")
+               (("openai" "much" "0" "")
+                ((passepartout-provider-cascade "openai")
+                 (passepartout-directories ,folder))
+                "machine api.openai.com login apikey password KEY")))
+          (passepartout-setup-tests--with (cons folder answers)
+            (passepartout-setup)
+            (should (equal saved expected))
+            (should (string-search said (passepartout-setup-tests--said)))
+            (should-not (string-search "password key"
+                                       (passepartout-setup-tests--said)))))
+      (delete-directory folder t))))
+
+(ert-deftest passepartout-setup-takes-no-folder-that-is-none-of-notes ()
+  (let ((folder (directory-file-name (make-temp-file "setup-" t))))
+    (unwind-protect
+        (passepartout-setup-tests--with
+            (list "/" "~" (concat folder "/none") "/ssh:host:/org" folder "")
+          (passepartout-setup)
+          (should (equal saved `((passepartout-directories ,folder)))))
+      (delete-directory folder t))))
+
+(ert-deftest passepartout-setup-saves-nothing-when-it-is-left ()
+  (let ((folder (directory-file-name (make-temp-file "setup-" t))))
+    (unwind-protect
+        (dolist (answers '((stop) ("mistral" stop) ("mistral" "x" stop)))
+          (passepartout-setup-tests--with (cons folder answers)
+            (should (equal (condition-case nil (passepartout-setup)
+                             (quit 'left))
+                           'left))
+            (should-not saved)))
+      (delete-directory folder t))))
+
+(ert-deftest passepartout-setup-says-what-could-not-be-saved ()
+  (let ((folder (directory-file-name (make-temp-file "setup-" t))))
+    (unwind-protect
+        (passepartout-setup-tests--with (list folder "")
+          (cl-letf (((symbol-function 'customize-save-variable)
+                     (lambda (&rest _) (error "No init file"))))
+            (passepartout-setup))
+          (should (equal passepartout-directories (list folder)))
+          (should (string-search "it was not saved (No init file)"
+                                 (passepartout-setup-tests--said))))
+      (delete-directory folder t))))
+
+(provide 'passepartout-setup-tests)
+;;; passepartout-setup-tests.el ends here
