@@ -110,7 +110,7 @@ async fn a_heading_that_leaves_its_private_parent_is_named() {
         ("org-set-todo", json!({"id": "doctor", "state": "DONE"}), None),
     ] {
         server.push(calls(&[call("c1", tool, args.clone())]));
-        let _ = home.ask(&engine, "tidy my notes").await;
+        let _ = home.ask(&engine, "do it").await;
         let plan = waiting(&engine);
         let expected = name.map(|name| format!("privacy tags: “{name}” would no longer be private."));
         let found = dispatcher(&plan);
