@@ -25,6 +25,9 @@
 ;; or a cron line, or when something changes.  A heading starts nothing
 ;; before you confirmed it as it stands; confirming shows it whole as a
 ;; flight plan, which you approve like any other.
+;;
+;; A line %%(passepartout-jobs-agenda) in an agenda file shows in Org's
+;; agenda what is due by a cron line, which no timestamp tells it.
 
 ;;; Code:
 
@@ -194,8 +197,74 @@
                 ((funcall late))
                 (why (message "Passepartout: %s"
                               (passepartout-view-line why 500)))
-                (t (with-current-buffer buffer
+                (t (passepartout-jobs--keep-ahead payload)
+                   (with-current-buffer buffer
                      (passepartout-jobs--draw payload))))))))))))
+
+;;;; Org's agenda
+
+(defvar passepartout-jobs--ahead nil
+  "What is due by cron lines, as the core said last: (TIME . TITLE) each.")
+
+(defvar passepartout-jobs--asked nil
+  "When the core was last asked what is ahead, for the agenda.")
+
+(defvar passepartout-jobs--told nil
+  "Whether the core that runs has answered what is ahead.")
+
+(defun passepartout-jobs--forget-ahead ()
+  "Forget what another core said."
+  (setq passepartout-jobs--ahead nil
+        passepartout-jobs--asked nil
+        passepartout-jobs--told nil))
+
+(add-hook 'passepartout-start-hook #'passepartout-jobs--forget-ahead)
+
+(defun passepartout-jobs--keep-ahead (payload)
+  "Keep what PAYLOAD, a list of jobs of the core, says is ahead."
+  (setq passepartout-jobs--told t
+        passepartout-jobs--ahead
+        (mapcan (lambda (job)
+                  (let ((title (passepartout-view-line (plist-get job :title)
+                                                       80)))
+                    (mapcar (lambda (at)
+                              (cons (encode-time (iso8601-parse at)) title))
+                            (plist-get job :ahead))))
+                (plist-get payload :jobs))))
+
+(defun passepartout-jobs--ask-ahead ()
+  "Ask the core what is ahead, once a minute at most, and wait for nothing."
+  (let ((now (current-time)))
+    (when (or (null passepartout-jobs--asked)
+              (time-less-p 60 (time-subtract now passepartout-jobs--asked)))
+      (setq passepartout-jobs--asked now)
+      (passepartout-request
+       :jobs nil
+       (lambda (payload)
+         (unless (plist-get payload :error)
+           (passepartout-jobs--keep-ahead payload)))))))
+
+;;;###autoload
+(defun passepartout-jobs-agenda ()
+  "Return what Passepartout does by cron lines on the day of the agenda.
+It is for a line %%(passepartout-jobs-agenda) in an agenda file, and knows
+the next two weeks.  It waits for nothing: what has changed within the
+last minute stands there the next time that the agenda is made."
+  (with-no-warnings (defvar date))
+  (when (and (passepartout-running-p) (bound-and-true-p date))
+    (passepartout-jobs--ask-ahead)
+    (let ((day (format "%04d-%02d-%02d" (nth 2 date) (nth 0 date)
+                       (nth 1 date))))
+      (if passepartout-jobs--told
+          (delq nil
+                (mapcar (lambda (ahead)
+                          (when (equal day (format-time-string
+                                            "%F" (car ahead)))
+                            (concat (format-time-string "%H:%M " (car ahead))
+                                    (cdr ahead) " (Passepartout)")))
+                        passepartout-jobs--ahead))
+        (when (equal day (format-time-string "%F"))
+          (list "Passepartout is asked what is due; g shows it"))))))
 
 ;;;###autoload
 (defun passepartout-jobs ()

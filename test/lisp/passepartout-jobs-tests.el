@@ -84,5 +84,44 @@
     (should-error (call-interactively (key-binding (kbd "RET")))
                   :type 'user-error)))
 
+;;;; Org's agenda
+
+(defun passepartout-jobs-tests--day (year month day)
+  "Return what the agenda is told of DAY of MONTH of YEAR."
+  (defvar date)
+  (let ((date (list month day year)))
+    (passepartout-jobs-agenda)))
+
+(ert-deftest passepartout-jobs-agenda-shows-cron-lines-on-their-days ()
+  (passepartout-fake-with
+    (passepartout-jobs--forget-ahead)
+    (let* ((now (decode-time))
+           (today (list (nth 5 now) (nth 4 now) (nth 3 now)))
+           (asked (lambda () (length (passepartout-fake-sent :jobs)))))
+      ;; It says that it asks, and asks once for all days.
+      (passepartout-request :jobs nil nil)
+      (let ((before (funcall asked)))
+        (should (equal (apply #'passepartout-jobs-tests--day today)
+                       '("Passepartout is asked what is due; g shows it")))
+        (should-not (passepartout-jobs-tests--day 2001 1 1))
+        (should (= (1+ before) (funcall asked))))
+      (passepartout-fake-answer
+       :jobs (list :jobs
+                   (list (list :title "Inbox\n* of mine" :state "confirmed"
+                               :ahead (mapcar
+                                       (lambda (day)
+                                         (format-time-string
+                                          "%FT%TZ"
+                                          (encode-time 0 30 8 day 3 2026) t))
+                                       '(4 6)))
+                         '(:title "Plants" :state "confirmed" :ahead nil))))
+      (should (equal (passepartout-jobs-tests--day 2026 3 4)
+                     '("08:30 Inbox * of mine (Passepartout)")))
+      (should-not (passepartout-jobs-tests--day 2026 3 5))
+      (should (passepartout-jobs-tests--day 2026 3 6))
+      ;; A core that is new is asked anew.
+      (passepartout-jobs--forget-ahead)
+      (should-not (passepartout-jobs-tests--day 2026 3 6)))))
+
 (provide 'passepartout-jobs-tests)
 ;;; passepartout-jobs-tests.el ends here

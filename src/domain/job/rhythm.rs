@@ -11,6 +11,8 @@ use jiff::{Timestamp, ToSpan};
 
 /// So many runs are counted at most.
 pub const COUNTED: usize = 1_000;
+/// So many days ahead are told to a calendar, with so many times at most.
+const AHEAD: (i64, usize) = (14, 60);
 /// The wall clock is at most so many hours off where it is set back.
 const BACK: i64 = 25;
 /// For the newest run so many hours are looked through, one after the other.
@@ -91,6 +93,15 @@ impl Rhythm {
         match self.counted(ran, zone) {
             Some(due) => due,
             None => self.walk(after, zone).next(),
+        }
+    }
+
+    /// Returns the times of the next two weeks, sixty at most, where no timestamp of a heading tells a calendar of them.
+    pub fn ahead(&self, after: Timestamp, zone: &TimeZone) -> Vec<Timestamp> {
+        let (days, most) = AHEAD;
+        match (self, after.checked_add((days * 24).hours())) {
+            (Rhythm::Cron(_), Ok(until)) => self.walk(after, zone).take_while(|at| *at <= until).take(most).collect(),
+            (Rhythm::Repeats { .. }, _) | (_, Err(_)) => Vec::new(),
         }
     }
 

@@ -86,6 +86,8 @@ pub struct Listed {
     pub tier: &'static str,
     /// When it is due next.
     pub next: Option<jiff::Timestamp>,
+    /// When it is due in the next days, where no timestamp of its heading says so.
+    pub ahead: Vec<jiff::Timestamp>,
     /// When it ran last, and what that came to.
     pub ran: Option<(jiff::Timestamp, String)>,
     /// How many runs were missed since, and when the last of them was due.
@@ -259,6 +261,10 @@ impl Engine {
             When::Due(rhythm) => rhythm.next(now, standing.last(now), &zone),
             When::Changed => None,
         });
+        let ahead = match &job.when {
+            When::Due(rhythm) if state == "confirmed" => rhythm.ahead(now, &zone),
+            When::Due(_) | When::Changed => Vec::new(),
+        };
         let tried = (standing.tries > RETRIES).then(|| {
             let when = if job.when == When::Changed { "something else changes" } else { "it is due again" };
             format!("it failed {} times in a row, and is tried again when {when}", standing.tries)
@@ -273,6 +279,7 @@ impl Engine {
             rhythm: job.rhythm(),
             tier: job.tier.name(),
             next: next.filter(|_| state == "confirmed"),
+            ahead,
             ran: standing.began.and_then(moment).zip(standing.outcome),
             missed: Some(standing.missed).filter(|missed| *missed > 0).zip(standing.late.and_then(moment)),
             why: hindrance.map(|(_, why)| why).or(tried),
@@ -361,6 +368,7 @@ fn broken(at: &NodeId, file: &str, title: &str, why: &str, view: &View) -> Liste
         rhythm: String::new(),
         tier: "",
         next: None,
+        ahead: Vec::new(),
         ran: None,
         missed: None,
         why: Some(why.to_string()),

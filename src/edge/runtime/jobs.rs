@@ -46,6 +46,7 @@ fn job(job: &Listed) -> Sexp {
         .text("tier", job.tier)
         .text("text", exact(&job.shown))
         .maybe("next", job.next.map(|at| at.to_string()))
+        .texts("ahead", job.ahead.iter().map(|at| at.to_string()))
         .maybe("ran", job.ran.as_ref().map(|(at, _)| at.to_string()))
         .maybe("outcome", job.ran.as_ref().map(|(_, outcome)| outcome.clone()))
         .maybe("late", job.missed.map(|(_, at)| at.to_string()))

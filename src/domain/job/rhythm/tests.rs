@@ -23,6 +23,20 @@ fn at(text: &str) -> Timestamp {
 }
 
 #[test]
+fn a_calendar_is_told_two_weeks_of_a_cron_line_and_of_nothing_that_has_a_timestamp() {
+    let berlin = zone(BERLIN);
+    for (text, expected) in [
+        ("cron 0 8 * * 1", vec!["2026-03-02T07:00:00Z", "2026-03-09T07:00:00Z"]),
+        ("cron 0 0 29 2 *", vec![]),
+        ("<2026-03-02 Mon 08:00 +1d>", vec![]),
+    ] {
+        let expected: Vec<Timestamp> = expected.into_iter().map(at).collect();
+        assert_eq!(rhythm(text).ahead(at("2026-03-01T12:00:00Z"), &berlin), expected, "{text}");
+    }
+    assert_eq!(rhythm("cron * * * * *").ahead(at("2026-03-01T12:00:00Z"), &berlin).len(), 60);
+}
+
+#[test]
 fn days_that_are_not_like_others_have_each_run_once() {
     for (text, place, after, expected) in [
         // The clock goes forward at two: half past two is half past three.
