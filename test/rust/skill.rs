@@ -183,6 +183,16 @@ fn triggers() {
     let other = SignalFacts { sensor: "heartbeat", ..facts };
     assert!(!Trigger::parse("sensor:user-input").unwrap().matches(&other));
     assert!(Trigger::parse("words:please").unwrap().matches(&other));
+    // What is quoted asks for nothing.
+    for (text, expected) in [
+        ("weekly review, please", true),
+        ("Answer this:\n> a weekly review\nand that", false),
+        ("#+begin_quote\nweekly review\n#+end_quote\nWhat does he want?", false),
+        ("```\nweekly review\n```\nweekly review", true),
+    ] {
+        let asked = SignalFacts { text, ..other };
+        assert_eq!(Trigger::parse("words:\"weekly review\"").unwrap().matches(&asked), expected, "{text}");
+    }
     for wrong in ["", "words:", "always", "words:\"x", "sensor:sight", "sensor:user-input,loop-error"] {
         assert!(Trigger::parse(wrong).is_err(), "{wrong}");
     }

@@ -24,6 +24,8 @@ pub struct LeftOpen {
     pub open: Vec<String>,
     /// How many are open.
     pub count: usize,
+    /// How private the titles are that are named, its own among them.
+    pub privacy: Privacy,
 }
 
 impl fmt::Display for LeftOpen {
@@ -38,45 +40,51 @@ impl fmt::Display for LeftOpen {
     }
 }
 
-/// Returns the headings that would come to be done while something below them is open. Those that were done already with
-/// something open below are not among them. Titles more private than `may_see` are not named.
-pub fn left_open(
-    before: Option<&Outline>,
-    after: &Outline,
-    options: &PrivacyOptions,
-    may_see: Privacy,
-) -> Vec<LeftOpen> {
-    let mut now = amiss(after);
-    if now.is_empty() {
-        return Vec::new();
-    }
-    let mut were: HashMap<Vec<&str>, usize> = HashMap::new();
-    for index in before.iter().flat_map(|outline| amiss(outline)) {
-        *were.entry(before.map(|outline| name(outline, index)).unwrap_or_default()).or_default() += 1;
-    }
-    now.retain(|index| match were.get_mut(&name(after, *index)) {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            false
+/// Returns the headings that would come to be done while something below them is open, of all files that one action edits:
+/// each as it was, where there was one, and as it would be. Those that were done already with something open below are not
+/// among them, nor one that says `:NOBLOCKING:`, as in Org. Titles more private than `may_see` are not named.
+pub fn left_open(edits: &[(Option<Outline>, Outline)], options: &PrivacyOptions, may_see: Privacy) -> Vec<LeftOpen> {
+    let mut were: HashMap<Name<'_>, usize> = HashMap::new();
+    for before in edits.iter().filter_map(|(before, _)| before.as_ref()) {
+        for name in amiss(before).into_iter().filter_map(|index| name(before, index)) {
+            *were.entry(name).or_default() += 1;
         }
-        Some(_) | None => true,
-    });
-    let private = privacy(after, options);
-    let seen = |index: &usize| private.get(*index).is_some_and(|label| *label <= may_see);
+    }
+    let mut left = Vec::new();
+    for (_, after) in edits {
+        let mut now = amiss(after);
+        now.retain(|index| match name(after, *index).and_then(|name| were.get_mut(&name)) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            Some(_) | None => true,
+        });
+        if !now.is_empty() {
+            let private = privacy(after, options);
+            left.extend(now.into_iter().map(|index| told(after, index, &private, may_see)));
+        }
+    }
+    left
+}
+
+/// Returns what is said of a heading that is done too early.
+fn told(after: &Outline, index: usize, private: &[Privacy], may_see: Privacy) -> LeftOpen {
+    let label = |index: usize| private.get(index).copied().unwrap_or(Privacy::Private);
     let title = |index: usize| {
         let title = after.nodes.get(index).map(|node| after.slice(&node.title)).unwrap_or("");
         title.chars().filter(|c| !c.is_control()).take(LONGEST).collect::<String>()
     };
-    let left = |index: usize| {
-        let open = open_below(after, index);
-        let named = open.iter().filter(|open| seen(open)).take(NAMED);
-        LeftOpen {
-            title: if seen(&index) { title(index) } else { "a private heading".to_string() },
-            open: named.map(|open| title(*open)).collect(),
-            count: open.len(),
-        }
-    };
-    now.into_iter().map(left).collect()
+    let open = open_below(after, index);
+    let named: Vec<usize> = open.iter().copied().filter(|open| label(*open) <= may_see).take(NAMED).collect();
+    let seen = label(index) <= may_see;
+    let labels = named.iter().copied().chain(seen.then_some(index)).map(label);
+    LeftOpen {
+        title: if seen { title(index) } else { "a private heading".to_string() },
+        privacy: labels.max().unwrap_or(Privacy::Open),
+        open: named.into_iter().map(title).collect(),
+        count: open.len(),
+    }
 }
 
 /// Returns the headings that are done with something open below, in order.
@@ -91,7 +99,12 @@ fn amiss(outline: &Outline) -> Vec<usize> {
             at = outline.nodes.get(at).map_or(0, |node| node.parent as usize);
         }
     }
-    let done = |index: &usize| above.get(*index) == Some(&true) && state(outline, *index) == Some(true);
+    let blocks = |index: usize| {
+        let said = outline.nodes.get(index).and_then(|node| outline.property(node, "NOBLOCKING"));
+        said.is_none_or(|said| said.trim().is_empty() || said.trim() == "nil")
+    };
+    let done =
+        |index: &usize| above.get(*index) == Some(&true) && state(outline, *index) == Some(true) && blocks(*index);
     (1..outline.nodes.len()).filter(done).collect()
 }
 
@@ -106,15 +119,17 @@ fn state(outline: &Outline, index: usize) -> Option<bool> {
     outline.todo(node).map(|keyword| keyword.done)
 }
 
-/// Returns what tells a heading from others of its file: its `ID`, or else the titles from it upwards.
-fn name(outline: &Outline, index: usize) -> Vec<&str> {
-    let Some(node) = outline.nodes.get(index) else { return Vec::new() };
-    if let Some(id) = outline.property(node, "ID") {
-        return vec!["", id];
-    }
-    let above = |at: &usize| outline.nodes.get(*at).map(|node| node.parent as usize);
-    let upwards = std::iter::successors(Some(index), above).take_while(|at| *at > 0);
-    upwards.filter_map(|at| outline.nodes.get(at)).map(|node| outline.slice(&node.title)).collect()
+/// What tells a heading from others wherever it is moved: its `ID`, or else its title.
+#[derive(PartialEq, Eq, Hash)]
+enum Name<'a> {
+    Id(&'a str),
+    Title(&'a str),
+}
+
+fn name(outline: &Outline, index: usize) -> Option<Name<'_>> {
+    let node = outline.nodes.get(index)?;
+    let id = outline.property(node, "ID").map(Name::Id);
+    Some(id.unwrap_or_else(|| Name::Title(outline.slice(&node.title))))
 }
 
 #[cfg(test)]
@@ -127,8 +142,7 @@ mod tests {
     }
 
     fn found(before: Option<&str>, after: &str, may_see: Privacy) -> String {
-        let before = before.map(outline);
-        let left = left_open(before.as_ref(), &outline(after), &PrivacyOptions::default(), may_see);
+        let left = left_open(&[(before.map(outline), outline(after))], &PrivacyOptions::default(), may_see);
         left.iter().map(LeftOpen::to_string).collect::<Vec<_>>().join("; ")
     }
 
@@ -158,6 +172,23 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_from_one_file_to_another_is_not_found_again_and_some_let_themselves_be_done() {
+        let amiss = "* DONE A\n** TODO B\n";
+        let moved = [
+            (Some(outline(amiss)), outline("* C\n")),
+            (Some(outline("* D\n")), outline("* D\n** DONE A\n*** TODO B\n")),
+        ];
+        assert_eq!(left_open(&moved, &PrivacyOptions::default(), Privacy::Private), []);
+        let copied = [(Some(outline(amiss)), outline(amiss)), (None, outline(amiss))];
+        assert_eq!(left_open(&copied, &PrivacyOptions::default(), Privacy::Private).len(), 1);
+        for (said, count) in [("t", 0), ("nil", 1)] {
+            let text = format!("* DONE A\n:PROPERTIES:\n:NOBLOCKING: {said}\n:END:\n** TODO B\n");
+            let left = left_open(&[(None, outline(&text))], &PrivacyOptions::default(), Privacy::Private);
+            assert_eq!(left.len(), count, "{said}");
+        }
+    }
+
+    #[test]
     fn what_may_not_be_seen_is_not_named() {
         let text =
             "* DONE A\n** TODO B :private:\n** TODO C\n* DONE D\n** TODO E :private:\n* DONE F :private:\n** TODO G\n";
@@ -166,5 +197,13 @@ mod tests {
             found(None, text, Privacy::Open),
             "“A”: “C” and 1 more; “D”: 1 that may not be named here; “a private heading”: 1 that may not be named here"
         );
+        // What is named is as private as its titles.
+        for (may_see, expected) in [
+            (Privacy::Private, [Privacy::Private, Privacy::Private, Privacy::Private]),
+            (Privacy::Open, [Privacy::Open, Privacy::Open, Privacy::Open]),
+        ] {
+            let left = left_open(&[(None, outline(text))], &PrivacyOptions::default(), may_see);
+            assert_eq!(left.iter().map(|left| left.privacy).collect::<Vec<_>>(), expected);
+        }
     }
 }

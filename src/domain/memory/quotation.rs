@@ -350,7 +350,7 @@ fn words(text: &str, script: Script) -> impl Iterator<Item = Word> {
 }
 
 /// Returns whether a character is a letter of a script that puts no spaces between words.
-fn is_unspaced(c: char) -> bool {
+pub(in crate::domain) fn is_unspaced(c: char) -> bool {
     let scripts = matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
     scripts && c.is_alphabetic()

@@ -3,9 +3,11 @@
 //! It goes by cards and the structural index: no text is read. What is stricter than the clearance is not looked at.
 
 use crate::domain::count::counted;
+use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 use crate::domain::memory::query::linking;
+use crate::domain::memory::sight::Sight;
 use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::query::date::{Lean, Moment, When, moment};
 use crate::domain::recall::changed::dated;
@@ -38,7 +40,8 @@ pub struct Counts {
     pub bytes: u64,
     /// Headings with an `ID`.
     pub with_id: usize,
-    /// Headings by their keyword, and whether that means that nothing is left to do.
+    /// Headings that are open to all, by their keyword, and whether that means that nothing is left to do: a file makes
+    /// its own keywords.
     pub keywords: BTreeMap<String, (usize, bool)>,
     /// Headings and files that are open to all, by a tag of their own: a tag is a word of the note.
     pub tags: BTreeMap<String, usize>,
@@ -73,7 +76,8 @@ impl<'a> Seen<'a> {
             counts.files += 1;
             for index in places {
                 counts.bytes += bytes(card, index);
-                if card.privacy(index) == Privacy::Open {
+                let open = card.privacy(index) == Privacy::Open;
+                if open {
                     card.tags(index).for_each(|tag| *counts.tags.entry(tag.to_string()).or_default() += 1);
                 }
                 if index == 0 {
@@ -81,7 +85,7 @@ impl<'a> Seen<'a> {
                 }
                 counts.headings += 1;
                 counts.with_id += usize::from(card.own_id(index).is_some());
-                if let Some(keyword) = card.keyword(index) {
+                if let Some(keyword) = card.keyword(index).filter(|_| open) {
                     counts.keywords.entry(keyword.name.to_string()).or_insert((0, keyword.done)).0 += 1;
                 }
             }
@@ -103,9 +107,17 @@ impl<'a> Seen<'a> {
     /// Returns the headings with an `ID` that link to no other, and to which none links that may be seen.
     pub fn orphans(self, most: usize) -> Listed {
         let mut listed = Listed::default();
+        // What links from beyond the focus links all the same.
+        let all = self.view.narrowed(Sight::default());
         for (card, places) in self.cards() {
-            for index in places.into_iter().filter(|index| *index > 0) {
-                if card.own_id(index).is_none() || !self.alone(card, index) {
+            let mut leads = vec![false; card.len()];
+            for (target, index) in card.links() {
+                if let Some(leads) = leads.get_mut(index).filter(|_| card.own_id(index) != Some(target)) {
+                    *leads = true;
+                }
+            }
+            for index in places.into_iter().filter(|index| *index > 0 && leads.get(*index) == Some(&false)) {
+                if card.own_id(index).is_none() || self.is_linked(&all, &card.id(index)) {
                     continue;
                 }
                 listed.add(most, || Some((self.view.node(&card.file, index)?, String::new())));
@@ -114,12 +126,9 @@ impl<'a> Seen<'a> {
         listed
     }
 
-    /// Returns whether nothing links to a heading, nor it to anything; a link to itself is none.
-    fn alone(self, card: &Card, index: usize) -> bool {
-        let id = card.id(index);
-        let other = |node: &NodeRef| node.privacy() <= self.clearance && node.id() != &id;
-        !card.links_of(index).any(|target| target != id.as_str())
-            && !linking(self.view, id.as_str()).any(|node| other(&node))
+    /// Returns whether a note that may be seen links to a heading; a link to itself is none.
+    fn is_linked(self, all: &View, id: &NodeId) -> bool {
+        linking(all, id.as_str()).any(|node| node.privacy() <= self.clearance && node.id() != id)
     }
 
     /// Returns the files that were not changed for longest, with the day of their last change.
@@ -213,12 +222,18 @@ fn bytes(card: &Card, index: usize) -> u64 {
 /// What can be written.
 pub fn since(text: &str, now: DateTime) -> Result<DateTime, String> {
     let text = text.trim().trim_end_matches(['?', '.', '!']).to_lowercase();
-    let last = text.strip_prefix("last ").map(str::trim);
+    let last = text.strip_prefix("last ").or_else(|| text.strip_prefix("last-")).map(str::trim);
+    let weekday = last.and_then(moment).filter(|moment| matches!(moment, Moment::Weekday(_)));
     let read = moment(&text)
-        .or_else(|| last.and_then(moment).filter(|moment| matches!(moment, Moment::Weekday(_))))
+        .or_else(|| weekday.clone())
         .or_else(|| moment(&text.split_whitespace().collect::<Vec<_>>().join("-")));
     let window = read.and_then(|moment| When::Range(Some(moment), None).window(now, Lean::Back));
-    window.and_then(|window| window.from).filter(|from| *from <= now).ok_or_else(|| {
+    // The last one of a day that it is today is that of the week before.
+    let before = |from: DateTime| match weekday.is_some() && from.date() == now.date() {
+        true => from.checked_sub(jiff::Span::new().days(7)).ok(),
+        false => Some(from),
+    };
+    window.and_then(|window| window.from).and_then(before).filter(|from| *from <= now).ok_or_else(|| {
         format!("“{text}” is no day that is over; write 2026-11-20, 2026-11, yesterday, tuesday, last-week or -3d")
     })
 }
@@ -236,6 +251,8 @@ mod tests {
             ("tuesday", Ok((2026, 11, 17))),
             ("Last Tuesday?", Ok((2026, 11, 17))),
             ("sunday", Ok((2026, 11, 22))),
+            ("last sunday", Ok((2026, 11, 15))),
+            ("last-sunday", Ok((2026, 11, 15))),
             ("last week", Ok((2026, 11, 9))),
             ("last-week", Ok((2026, 11, 9))),
             ("-3d", Ok((2026, 11, 19))),

@@ -2,7 +2,9 @@
 
 use crate::domain::label::Privacy;
 use crate::domain::memory::query::with_property;
+use crate::domain::memory::sight::Sight;
 use crate::domain::memory::view::{NodeRef, View};
+use crate::domain::org::logbook;
 use crate::domain::query::census::Listed;
 use jiff::civil::Date;
 use std::collections::HashSet;
@@ -17,28 +19,28 @@ pub fn note_of(view: &View, source: &str) -> Option<NodeRef> {
     with_property(view, SOURCE, Some(source)).next()
 }
 
-/// Returns the headings of daily notes since a day that nothing was distilled from, the latest day first. What is private
-/// in any tier is none of them: it is never distilled. Nothing is read.
+/// Returns the notes of daily ones since a day that nothing was distilled from, the latest day first. What is private in any
+/// tier is none of them: it is never distilled; nor is what is archived or a comment.
+///
+/// What was distilled counts also where it is out of sight. Read are the texts of notes that may be listed.
 pub fn undistilled(view: &View, since: Date, most: usize) -> Listed {
+    let (all, sight) = (view.narrowed(Sight::default()), view.sight());
     let known: HashSet<String> =
-        with_property(view, SOURCE, None).filter_map(|node| node.property(SOURCE).map(str::to_string)).collect();
-    let sight = view.sight();
+        with_property(&all, SOURCE, None).filter_map(|node| node.property(SOURCE).map(str::to_string)).collect();
     let mut found: Vec<(Date, NodeRef)> = Vec::new();
-    for card in view.cards().filter(|card| card.is_notes()) {
+    for card in all.cards().filter(|card| card.is_notes()) {
         let named = date_of_file(&card.file);
-        for index in 1..card.len() {
+        for index in 0..card.len() {
             let open = card.privacy(index) == Privacy::Open && sight.holds(&card.file, index);
-            // What bears a date as its title is the day, not what was noted on it.
-            if !open || day_of_title(card.title(index)).is_some() || card.property(index, SOURCE).is_some() {
+            if !open || card.property(index, SOURCE).is_some() {
                 continue;
             }
-            let above = || {
-                let upwards = std::iter::successors(card.parent(index), |at| card.parent(*at));
-                upwards.take_while(|at| *at > 0).find_map(|at| day_of_title(card.title(at)))
-            };
-            let Some(day) = above().or(named).filter(|day| *day >= since) else { continue };
-            let Some(node) = view.node(&card.file, index) else { continue };
-            if node.body_len() >= SHORTEST && !known.contains(node.id().as_str()) {
+            let upwards = std::iter::successors(Some(index), |at| card.parent(*at)).take_while(|at| *at > 0);
+            let day = upwards.clone().find_map(|at| day_of_title(card.title(at))).or(named);
+            let Some(day) = day.filter(|day| *day >= since) else { continue };
+            let off = upwards.clone().any(|at| card.commented(at)) || card.all_tags(index).contains(&"ARCHIVE");
+            let Some(node) = all.node(&card.file, index).filter(|_| !off) else { continue };
+            if node.body_len() >= SHORTEST && !known.contains(node.id().as_str()) && says_something(&node) {
                 found.push((day, node));
             }
         }
@@ -48,16 +50,33 @@ pub fn undistilled(view: &View, since: Date, most: usize) -> Listed {
     Listed { nodes: found.into_iter().take(most).map(|(day, node)| (node, format!("of {day}"))).collect(), total }
 }
 
-/// Returns the day that a file is named after: `2026-11-20.org`, `20261120.org`, `2026_11_20-monday.org`.
+/// Returns whether a note says something of its own, besides keywords and the log of what happened to it.
+fn says_something(node: &NodeRef) -> bool {
+    let body = node.body();
+    let behind = logbook::log(body).map_or(0, |log| log.end);
+    let lines = body.get(behind..).unwrap_or_default().lines().filter(|line| !line.trim_start().starts_with("#+"));
+    lines.map(|line| line.trim().len()).sum::<usize>() >= SHORTEST
+}
+
+/// Returns the day that a file is named after: `2026-11-20.org`, `20261120.org`, `2026_11_20-monday.org`. With a time of
+/// day behind it, it is one note and no day: `20261120093000-note.org`, `20261120T093000--note.org`.
 fn date_of_file(file: &str) -> Option<Date> {
     let name = file.rsplit('/').next()?;
-    let digits: String = name.chars().take(10).filter(|c| !matches!(c, '-' | '_')).take(8).collect();
-    let part = |range: std::ops::Range<usize>| digits.get(range)?.parse::<i16>().ok();
-    let (year, month, day) = (part(0..4)?, part(4..6)?, part(6..8)?);
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    let dashed = name.get(4..5).filter(|sign| matches!(*sign, "-" | "_"));
+    let digits: String = match dashed {
+        // The same sign stands twice.
+        Some(sign) => {
+            name.get(5..).filter(|rest| rest.get(2..3) == Some(sign)).map(|rest| rest.replacen(sign, "", 1))?
+        }
+        None => name.get(4..)?.to_string(),
+    };
+    let year = name.get(..4)?;
+    let all_digits = year.bytes().chain(digits.get(..4)?.bytes()).all(|byte| byte.is_ascii_digit());
+    let (year, month, day) = (year.parse().ok()?, digits.get(0..2)?.parse().ok()?, digits.get(2..4)?.parse().ok()?);
+    if !all_digits || digits.get(4..)?.starts_with(|c: char| c.is_alphanumeric()) {
         return None;
     }
-    Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok().filter(|date| date.year() >= 1900)
+    Date::new(year, month, day).ok().filter(|date| date.year() >= 1900)
 }
 
 /// Returns the day that a title begins with, as in a date tree: `2026-11-20 Friday`, `<2026-11-20 Fri>`.
@@ -75,7 +94,12 @@ mod tests {
             ("/m/daily/2026-11-20.org", Some("2026-11-20")),
             ("/m/20261120.org", Some("2026-11-20")),
             ("/m/2026_11_20-monday.org", Some("2026-11-20")),
-            ("/m/20261120093000-note.org", Some("2026-11-20")),
+            ("/m/2026-11-20 Friday.org", Some("2026-11-20")),
+            ("/m/20261120093000-note.org", None),
+            ("/m/20261120T093000--note.org", None),
+            ("/m/2026-1120.org", None),
+            ("/m/2026-11_20.org", None),
+            ("/m/+026-11-20.org", None),
             ("/m/2026-13-20.org", None),
             ("/m/00010101.org", None),
             ("/m/2026-11.org", None),

@@ -5,6 +5,7 @@
 use crate::domain::id::NodeId;
 use crate::domain::memory::link::dangling;
 use crate::domain::memory::view::NodeRef;
+use crate::domain::org::logbook;
 use crate::domain::query::census::{Listed, Seen};
 use crate::domain::query::twins::{Sketch, pairs};
 
@@ -33,6 +34,8 @@ pub struct Garden {
     pub twins: Vec<(NodeRef, NodeRef, usize)>,
     /// How many such pairs there are.
     pub pairs: usize,
+    /// How many texts were not compared, as too many are alike.
+    pub crowded: usize,
     /// How many links lead to files that were not looked for.
     pub unknown: usize,
     /// How many files were not read.
@@ -57,7 +60,7 @@ fn links(seen: Seen<'_>, most: usize, leads: &dyn Fn(&str) -> Leads, garden: &mu
             }
             let (found, what) = match target.starts_with('/') {
                 true => (leads(target), format!("there is no file {target}")),
-                false => (Leads::Nowhere, format!("no heading has the id {target}")),
+                false => (Leads::Nowhere, format!("memory has no heading with the id {target}, which may be archived")),
             };
             match found {
                 Leads::Somewhere => {}
@@ -90,14 +93,16 @@ fn texts(seen: Seen<'_>, most: usize, garden: &mut Garden) {
         }
         for index in places {
             let body = document.outline.nodes.get(index).map_or("", |node| document.outline.slice(&node.body));
-            if let Some((sketch, node)) = Sketch::of(body).zip(file.at(index)) {
+            // What happened to it is no text of it: two habits that are done on the same days are two.
+            let said = body.get(logbook::log(body).map_or(0, |log| log.end)..).unwrap_or("");
+            if let Some((sketch, node)) = Sketch::of(said).zip(file.at(index)) {
                 sketches.push(sketch);
                 nodes.push(node);
             }
         }
     }
-    let found = pairs(&sketches);
-    garden.pairs = found.len();
+    let (found, crowded) = pairs(&sketches);
+    (garden.pairs, garden.crowded) = (found.len(), crowded);
     let shown = found.into_iter().take(most);
     garden.twins = shown
         .filter_map(|(first, second, likeness)| Some((nodes.get(first)?.clone(), nodes.get(second)?.clone(), likeness)))

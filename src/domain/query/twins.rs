@@ -2,6 +2,7 @@
 //! those that share one of the very least are compared.
 
 use crate::domain::memory::card::fingerprint;
+use crate::domain::memory::quotation::is_unspaced;
 use std::collections::{BTreeSet, HashMap};
 
 /// How many words in a row are one shingle.
@@ -23,8 +24,7 @@ pub struct Sketch(Vec<u64>);
 impl Sketch {
     /// Makes the sketch of a text; `None` where it is too short to be compared.
     pub fn of(text: &str) -> Option<Sketch> {
-        let words: Vec<String> =
-            text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+        let words: Vec<String> = words(text);
         if words.len() < FEWEST {
             return None;
         }
@@ -46,9 +46,21 @@ impl Sketch {
     }
 }
 
+/// Returns the words of a text in small letters; of scripts that put no blanks between them each character is one.
+fn words(text: &str) -> Vec<String> {
+    let parts = text.split(|c: char| !c.is_alphanumeric()).flat_map(|part| part.split_inclusive(is_unspaced));
+    let single = parts.flat_map(|part| match part.char_indices().next_back() {
+        Some((at, last)) if at > 0 && is_unspaced(last) => {
+            vec![part.get(..at).unwrap_or(""), part.get(at..).unwrap_or("")]
+        }
+        Some(_) | None => vec![part],
+    });
+    single.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+}
+
 /// Returns the pairs of texts that are nearly the same, by their places, with the part that they share in percent; the most
-/// alike first.
-pub fn pairs(sketches: &[Sketch]) -> Vec<(usize, usize, usize)> {
+/// alike first. With them comes how many texts were compared with none, as a crowd shares all that could tell.
+pub fn pairs(sketches: &[Sketch]) -> (Vec<(usize, usize, usize)>, usize) {
     let mut holders: HashMap<u64, Vec<usize>> = HashMap::new();
     for (place, sketch) in sketches.iter().enumerate() {
         for key in sketch.0.iter().take(KEYS) {
@@ -61,13 +73,15 @@ pub fn pairs(sketches: &[Sketch]) -> Vec<(usize, usize, usize)> {
             candidates.extend(places.iter().skip(at + 1).map(|second| (*first, *second)));
         }
     }
+    let is_crowd = |key: &u64| holders.get(key).is_some_and(|places| places.len() > CROWD);
+    let crowded = sketches.iter().filter(|sketch| sketch.0.iter().take(KEYS).all(is_crowd)).count();
     let alike = |(first, second): (usize, usize)| {
         let likeness = sketches.get(first)?.likeness(sketches.get(second)?);
         (likeness >= ALIKE).then_some((first, second, likeness))
     };
     let mut found: Vec<(usize, usize, usize)> = candidates.into_iter().filter_map(alike).collect();
     found.sort_by_key(|(first, second, likeness)| (std::cmp::Reverse(*likeness), *first, *second));
-    found
+    (found, crowded)
 }
 
 #[cfg(test)]
@@ -78,7 +92,7 @@ mod tests {
 
     fn found(texts: &[&str]) -> Vec<(usize, usize, usize)> {
         let sketches: Vec<Sketch> = texts.iter().map(|text| Sketch::of(text).expect("it is long enough")).collect();
-        pairs(&sketches)
+        pairs(&sketches).0
     }
 
     const BOAT: &str = "The boat lies in the harbour since May and wants new paint before it goes out again \
@@ -96,6 +110,14 @@ mod tests {
         assert!(Sketch::of("Call Ann").is_none() && Sketch::of("").is_none());
         let many: Vec<&str> = vec![BOAT; CROWD + 1];
         assert!(found(&many).is_empty(), "a template is no duplicate");
+        let sketches: Vec<Sketch> = many.iter().chain([&other]).filter_map(|text| Sketch::of(text)).collect();
+        assert_eq!(pairs(&sketches).1, CROWD + 1, "and is counted");
+        let (one, two) = (
+            "この船は五月から港にあり、夏までに塗り直す必要があります。",
+            "この船は五月から港にあり、冬までに塗り直す必要があります。",
+        );
+        assert!(matches!(found(&[one, two]).as_slice(), [(0, 1, 70..=99)]), "{:?}", found(&[one, two]));
+        assert_eq!(words("Boot 船は go"), ["boot", "船", "は", "go"]);
     }
 
     proptest! {

@@ -11,14 +11,23 @@ const LONGEST_TITLE: usize = 120;
 
 /// Returns a link to a node: by its `:ID:`, else by file and headline.
 pub fn link(node: &NodeRef) -> String {
-    let title = plain(node.title());
-    let title = if title.is_empty() { "(no title)".to_string() } else { title };
+    let title = described(node.title());
     let id = node.property("ID").filter(|id| is_plain_id(id));
     match id {
-        Some(id) => format!("[[id:{id}][{title}]]"),
+        Some(id) => link_to(id, node.title()),
         None if node.index == 0 => format!("[[file:{}][{title}]]", escape(node.file())),
         None => format!("[[file:{}::{}][{title}]]", escape(node.file()), within(node)),
     }
+}
+
+/// Returns a link to a heading by its `ID`, which is of letters, digits and dashes.
+pub fn link_to(id: &str, title: &str) -> String {
+    format!("[[id:{id}][{}]]", described(title))
+}
+
+fn described(title: &str) -> String {
+    let title = plain(title);
+    if title.is_empty() { "(no title)".to_string() } else { title }
 }
 
 /// Returns what finds a heading in its file: its title, or its line where the title finds another one.

@@ -72,7 +72,7 @@ impl Trigger {
 
     /// Returns whether all conditions hold.
     pub fn matches(&self, facts: &SignalFacts<'_>) -> bool {
-        let text = if self.words.is_empty() { String::new() } else { format!(" {} ", normal(facts.text)) };
+        let text = if self.words.is_empty() { String::new() } else { format!(" {} ", normal(&own_words(facts.text))) };
         let any = |list: &[String], holds: &dyn Fn(&String) -> bool| list.is_empty() || list.iter().any(holds);
         any(&self.sensors, &|sensor| sensor == facts.sensor)
             && any(&self.words, &|words| text.contains(&format!(" {words} ")))
@@ -134,6 +134,24 @@ fn conditions(text: &str) -> Result<Vec<(String, String)>, String> {
         rest = after.trim_start();
     }
     Ok(found)
+}
+
+/// Returns a question without what it quotes: lines that begin with `>`, and blocks. A mail that is pasted asks for nothing.
+fn own_words(text: &str) -> String {
+    let (mut kept, mut fence): (Vec<&str>, Option<&str>) = (Vec::new(), None);
+    for line in text.lines() {
+        let begin = line.trim_start();
+        let starts = |what: &str| begin.get(..what.len()).is_some_and(|start| start.eq_ignore_ascii_case(what));
+        match fence {
+            Some(end) if starts(end) => fence = None,
+            Some(_) => {}
+            None if starts("#+begin_") => fence = Some("#+end_"),
+            None if starts("```") => fence = Some("```"),
+            None if starts(">") => {}
+            None => kept.push(line),
+        }
+    }
+    kept.join("\n")
 }
 
 /// Returns lower-case words with single spaces.

@@ -24,7 +24,9 @@ impl Asked {
         let (zone, now) = (TimeZone::system(), engine.clock.wall());
         let local = |at: jiff::Timestamp| at.to_zoned(zone.clone()).datetime();
         let (head, listed) = match self.action.text("part").unwrap_or("counts") {
-            "orphans" => ("headings with an id that link to nothing and to which nothing links", seen.orphans(most)),
+            "orphans" => {
+                ("headings with an id that link to no other note and to which nothing links", seen.orphans(most))
+            }
             "oldest" => ("files, the one first that was not changed for longest", seen.oldest(most, &local)),
             "largest" => ("headings, the one with the longest text first", seen.largest(most)),
             "changed" => match since(self.action.text("since").unwrap_or(""), now) {

@@ -50,7 +50,7 @@ impl Asked {
         let mut lines = vec![format!("{} nowhere.", lead(found.broken.total))];
         lines.extend(found.broken.nodes.iter().map(|(node, said)| row(node, said)));
         let alone = counted(found.orphans.total, "heading");
-        lines.push(format!("{alone} with an id: nothing links to it, and it links to nothing."));
+        lines.push(format!("{alone} with an id: nothing links to it, and it links to no other note."));
         lines.extend(found.orphans.nodes.iter().map(|(node, said)| row(node, said)));
         lines.push(format!("{} of headings with nearly the same text.", counted(found.pairs, "pair")));
         let mut twins = Listed::default();
@@ -65,6 +65,11 @@ impl Asked {
         let left = [
             (found.unknown, "link", "to files outside of the memex and the project, which were not looked for"),
             (found.unread, "file", "whose text was not read"),
+            (
+                found.crowded,
+                "heading",
+                "with a text that more than thirty share, such as a template, and that was not compared",
+            ),
         ];
         let notes = left.iter().filter(|(count, ..)| *count > 0);
         let notes = notes.map(|(count, what, why)| format!("Note: {} {why}.", counted(*count, what))).collect();

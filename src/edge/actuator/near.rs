@@ -7,7 +7,7 @@ use crate::domain::count::counted;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::manual::Manual;
-use crate::domain::memory::view::NodeRef;
+use crate::domain::memory::view::{NodeRef, View};
 use crate::domain::query::census::Seen;
 use crate::domain::query::near::{Near, linked, near, place};
 use crate::domain::query::snippet::one_line;
@@ -23,6 +23,12 @@ const SHORTEST: usize = 60;
 /// How many sections of the manual are told without a word on it.
 const SECTIONS: u64 = 3;
 
+/// Returns the file that is called like an inbox, wherever the focus is; of several the one in the fewest folders.
+fn inbox_of(view: &View) -> Option<String> {
+    let named = view.cards().map(|card| card.file.to_string()).filter(|file| file.to_lowercase().ends_with(INBOX));
+    named.min_by_key(|file| (file.matches('/').count(), file.clone()))
+}
+
 /// The manual of this very version.
 fn manual() -> &'static Manual {
     static MANUAL: OnceLock<Manual> = OnceLock::new();
@@ -33,14 +39,19 @@ impl Asked {
     pub(super) fn inbox(&self, engine: &Engine) -> Done {
         let view = engine.view_in_sight();
         let seen = Seen { view: &view, clearance: self.may_see };
-        let by_name = || view.cards().map(|card| card.file.to_string()).find(|file| file.ends_with(INBOX));
-        let Some(file) = self.path.clone().or_else(by_name) else {
+        let Some(file) = self.path.clone().or_else(|| inbox_of(&view)) else {
             return Done::failed("memory has no inbox.org; name the file that holds what was captured");
         };
         let Some(top) = view.node(&file, 0).filter(|top| top.privacy() <= self.may_see) else {
             return Done::failed("memory has no such file; name one of the memex");
         };
-        let captured: Vec<NodeRef> = top.children().filter(|node| node.privacy() <= self.may_see).collect();
+        // A heading that only holds others, as the one that captured entries are put below, is no entry.
+        let holds = |node: &NodeRef| node.children().next().is_some() && node.body().trim().is_empty();
+        let entries = top.children().flat_map(|node| match holds(&node) {
+            true => node.children().collect(),
+            false => vec![node],
+        });
+        let captured: Vec<NodeRef> = entries.filter(|node| node.privacy() <= self.may_see).collect();
         let (mut lines, mut nodes) =
             (vec![format!("{} in the inbox.", counted(captured.len(), "heading"))], Vec::new());
         let index = engine.index();
@@ -101,6 +112,7 @@ impl Asked {
     }
 
     fn shown(&self, engine: &Engine, mut lines: Vec<String>, nodes: Vec<NodeRef>, hidden: bool) -> Done {
+        lines.extend(engine.filling().map(|filling| format!("Note: {filling}")));
         lines.extend(self.remarks(engine, hidden));
         let privacy = nodes.iter().map(NodeRef::privacy).max().unwrap_or(Privacy::Open);
         if self.may_see < Privacy::Private {

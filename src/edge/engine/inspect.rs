@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// So many prompts are kept, in memory alone.
 const KEPT: usize = 16;
 /// What stands in the place of something that is not shown begins with one of these.
-const MASKS: [&str; 2] = ["⟨hidden: ", MASK];
+pub(super) const MASKS: [&str; 2] = ["⟨hidden: ", MASK];
 
 /// A prompt that was sent.
 pub struct Sent {

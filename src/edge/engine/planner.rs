@@ -22,6 +22,7 @@ use crate::domain::policy::mandate::Mandate;
 use crate::domain::scope::Scope;
 use crate::domain::tool::{Effect, RESTORE, Tool, Toolbox};
 use crate::edge::engine::Engine;
+use crate::edge::engine::inspect::MASKS;
 use crate::edge::survey::{EditPlanner, Predicted, Whereabouts};
 use jiff::civil::DateTime;
 use std::collections::BTreeSet;
@@ -102,7 +103,7 @@ impl EditPlanner for Lookout {
     fn plan(&self, action: &Action, tool: &Tool, scope: &Scope, paths: &[PathFact]) -> Result<Predicted, String> {
         let engine = self.engine().ok_or_else(|| "the engine is not there yet".to_string())?;
         let code = engine.plan_code(action, scope, paths);
-        let code = code.or_else(|| engine.plan_note(action, paths)).or_else(|| engine.plan_skill(action));
+        let code = code.or_else(|| engine.plan_note(action, paths, scope)).or_else(|| engine.plan_skill(action));
         let chore = code.or_else(|| engine.plan_chore(action, scope, paths, self)).map(Ok);
         let mut predicted = chore.unwrap_or_else(|| match tool.effect {
             Effect::WriteFile if action.tool() == RESTORE => engine.plan_restore(action),
@@ -131,7 +132,8 @@ impl EditPlanner for Lookout {
             edit.by_setup = engine.by_setup(edit);
         }
         if matches!(tool.effect, Effect::EditOrg | Effect::WriteFile) && action.tool() != RESTORE {
-            predicted.left_open = predicted.edits.iter().flat_map(|edit| engine.left_open(edit, scope)).collect();
+            predicted.left_open = engine.left_open(&predicted.edits, scope);
+            predicted.impossible.extend(predicted.edits.iter().filter_map(writes_mask));
         }
         engine.count_held(predicted.edits.iter_mut().chain(&mut predicted.put_texts).collect());
         Ok(predicted)
@@ -210,13 +212,16 @@ impl Engine {
         document.and_then(|document| document.privacy.iter().copied().max()).unwrap_or(Privacy::Private)
     }
 
-    /// Returns the headings that an edit would mark done while something below them is open. What cannot be scanned has none
+    /// Returns the headings that edits would mark done while something below them is open. What cannot be scanned has none
     /// that anybody could read.
-    fn left_open(&self, edit: &EditFact, scope: &Scope) -> Vec<LeftOpen> {
-        let outline = |text: &Arc<str>| scan(text.clone(), &self.scan_options_of(&edit.file)).ok();
-        let Some(after) = is_org(&edit.file).then(|| outline(&edit.after)).flatten() else { return Vec::new() };
-        let before = edit.before.as_ref().and_then(outline);
-        left_open(before.as_ref(), &after, &self.privacy_options(), scope.may_see)
+    fn left_open(&self, edits: &[EditFact], scope: &Scope) -> Vec<LeftOpen> {
+        let read = |edit: &EditFact| {
+            let outline = |text: &Arc<str>| scan(text.clone(), &self.scan_options_of(&edit.file)).ok();
+            let after = is_org(&edit.file).then(|| outline(&edit.after)).flatten()?;
+            Some((edit.before.as_ref().and_then(outline), after))
+        };
+        let outlines: Vec<_> = edits.iter().filter_map(read).collect();
+        left_open(&outlines, &self.privacy_options(), scope.may_see)
     }
 
     /// Says what setup files make of a file before and after an edit.
@@ -384,6 +389,18 @@ impl Engine {
         }
         Ok(vec![fact(at.file, before, outline.text)])
     }
+}
+
+/// Says why an edit is none, where it would write down what only stands in the place of a secret: who was not shown a
+/// password writes a mask back, and the password would be lost.
+fn writes_mask(edit: &EditFact) -> Option<String> {
+    let before = edit.before.as_deref().unwrap_or("");
+    let more = |mask: &str| edit.after.matches(mask).count() > before.matches(mask).count();
+    let mask = MASKS.iter().find(|mask| more(mask))?.trim();
+    Some(format!(
+        "“{mask}” stands in the new text where a secret was not shown, and would take its place; change the part around it \
+         with replace-in-file"
+    ))
 }
 
 /// Returns the dates that `org-schedule` sets, and those that it removes.

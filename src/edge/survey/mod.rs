@@ -341,6 +341,9 @@ impl Survey {
         let Some(planner) = &self.edits else { return };
         match planner.plan(action, tool, scope, &facts.paths) {
             Ok(Predicted { edits, puts, commit, impossible, left, put_texts, doubts, places, left_open }) => {
+                // What is refused names them, so it is as private as they are.
+                let named = left_open.iter().map(|left| left.privacy).max();
+                facts.privacy = facts.privacy.max(named);
                 facts.left_open = left_open;
                 let open = |path: &str| self.whereabouts.is_open(path);
                 // Nothing of it is read, so how private the rest of it is says nothing of this.
