@@ -173,6 +173,11 @@ impl Engine {
         busy.and_then(|busy| busy.try_lock_owned().ok()).ok_or_else(|| "its turn was ended".to_string())
     }
 
+    /// Returns what is held by who writes for an act.
+    pub(in crate::edge) fn busy_with(&self, act: &Act) -> Option<Arc<tokio::sync::Mutex<()>>> {
+        self.watching.begun.lock().get(act).map(|begun| begun.busy.clone())
+    }
+
     /// Ends an act of a turn that was stopped, once nothing writes for it any more; `false` when that took too long.
     pub(super) async fn stop_change(&self, act: &Act) -> bool {
         let busy = self.watching.begun.lock().get(act).map(|begun| begun.busy.clone());

@@ -502,7 +502,7 @@ fn stamp(when: &str) -> Result<String, String> {
         .ok_or_else(|| format!("“{when}” is no date; write YYYY-MM-DD or YYYY-MM-DD HH:MM"))
 }
 
-pub(super) fn fact(file: String, before: Option<Arc<str>>, after: Arc<str>) -> EditFact {
+pub(in crate::edge) fn fact(file: String, before: Option<Arc<str>>, after: Arc<str>) -> EditFact {
     let diff = unified(&file, before.as_deref().unwrap_or(""), &after);
     EditFact { file, before, after, diff, by_setup: BySetup::default() }
 }

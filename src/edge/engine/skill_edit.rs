@@ -121,18 +121,18 @@ impl Engine {
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))
     }
 
-    /// Reads all skills anew, and says whether this one is loaded.
+    /// Reads all skills anew, and says whether this one is in use: it is none that the user took out of use.
     ///
     /// # Errors
-    /// Why it is not, in words.
-    pub(in crate::edge) async fn load_written(self: &Arc<Self>, name: &str) -> Result<(), String> {
+    /// Why it does not load, in words.
+    pub(in crate::edge) async fn load_written(self: &Arc<Self>, name: &str) -> Result<bool, String> {
         self.reload_skills().await;
         self.try_skills().await;
         match self.skill_named(name)?.state {
-            SkillState::Loaded => Ok(()),
+            SkillState::Loaded => Ok(true),
+            SkillState::Off(_) => Ok(false),
             SkillState::Failed(why) | SkillState::Unread(why) => Err(why),
             SkillState::Waiting(_) => Err("it counts as one from outside, which waits for the user".to_string()),
-            SkillState::Off(_) => Ok(()),
         }
     }
 }
