@@ -60,13 +60,14 @@ pub struct Reported {
     pub task: String,
     /// How it ended.
     pub finished: Finished,
+    /// That in words, behind the task.
+    pub how: &'static str,
 }
 
 impl Reported {
     /// Returns what the conversation is told, as the end of a turn of that name.
     pub fn told(&self, turn: &TurnId) -> Finished {
-        let report = &self.finished.report;
-        let ended = ended(report.ending);
+        let (report, ended) = (&self.finished.report, self.how);
         let colon = if report.text.trim().is_empty() { "." } else { ":" };
         let text = format!("The task “{}” {ended}{colon}\n\n{}", self.task, report.text.trim());
         let told = TurnReport { text: text.trim_end().to_string(), ..report.clone() };
@@ -143,13 +144,12 @@ impl Engine {
         tasks.insert(session.0, Task { words: words.clone(), stop: Some(stop) });
         let (engine, follows, about) = (self.clone(), turn.clone(), words.clone());
         tokio::spawn(async move {
-            let finished = engine.worked(work, stopped).await;
+            let (finished, how) = engine.worked(work, stopped).await;
             engine.tasks.0.lock().remove(&finished.session.0);
-            let how = ended(finished.report.ending);
             let known = engine.known_privacy(&finished.session);
             let privacy = finished.report.conversation.labels.privacy.max(known);
             engine.say_of(LogLevel::Info, privacy, &format!("the task “{about}” {how}"));
-            (engine.notify)(Notice::Reported(Box::new(Reported { follows, task: about, finished })));
+            (engine.notify)(Notice::Reported(Box::new(Reported { follows, task: about, finished, how })));
         });
         Ok(format!(
             "It was handed over as “{}”; what comes of it is told in this conversation. Go on without it, and do not wait for it.",
@@ -157,21 +157,22 @@ impl Engine {
         ))
     }
 
-    /// Runs such a turn to its end, whatever becomes of it.
-    async fn worked(self: &Arc<Self>, work: Work, stopped: oneshot::Receiver<()>) -> Finished {
+    /// Runs such a turn to its end, whatever becomes of it; returns how it ended, also in words.
+    async fn worked(self: &Arc<Self>, work: Work, stopped: oneshot::Receiver<()>) -> (Finished, &'static str) {
         let (name, session, asked, began) =
             (work.name.clone(), work.session.clone(), first_line(&work.task), self.clock.now());
         let turned = AssertUnwindSafe(self.work_turn(work, began)).catch_unwind();
         let turned = tokio::time::timeout(PATIENCE, turned);
-        let ended = tokio::select! {
-            ended = turned => ended.ok(),
-            _ = stopped => None,
+        let finished = tokio::select! {
+            turned = turned => match turned {
+                Ok(Ok(finished)) => finished,
+                Ok(Err(_)) => self.broken(&name, session, asked, began).await,
+                Err(_) => return (self.overran(&name, session, asked, began).await, "took too long and was ended"),
+            },
+            _ = stopped => self.interrupted(&name, session, asked, began).await,
         };
-        match ended {
-            Some(Ok(finished)) => finished,
-            Some(Err(_)) => self.broken(&name, session, asked, began).await,
-            None => self.interrupted(&name, session, asked, began).await,
-        }
+        let how = ended(finished.report.ending);
+        (finished, how)
     }
 
     async fn work_turn(self: &Arc<Self>, work: Work, began: jiff::Timestamp) -> Finished {
