@@ -41,6 +41,9 @@
 (defconst passepartout-jobs--buffer-name "*Passepartout jobs*"
   "The name of the buffer of jobs.")
 
+(defconst passepartout-jobs--report-name "*Passepartout report*"
+  "The name of the buffer of what the last run of a job said.")
+
 (defvar passepartout-jobs-mode-map
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map passepartout-view-mode-map)
@@ -48,6 +51,7 @@
     (define-key map (kbd "k") #'passepartout-jobs-withdraw)
     (define-key map (kbd "s") #'passepartout-jobs-pause)
     (define-key map (kbd "x") #'passepartout-jobs-run)
+    (define-key map (kbd "l") #'passepartout-jobs-report)
     (define-key map (kbd "RET") #'passepartout-jobs-visit)
     map)
   "Keys of the buffer of jobs.")
@@ -106,9 +110,32 @@
    #'passepartout-jobs--say))
 
 (defun passepartout-jobs-run ()
-  "Run the job at point now."
+  "Run the job at point now, or stop its run that goes on."
   (interactive)
-  (passepartout-jobs--do :run #'passepartout-jobs--say))
+  (passepartout-jobs--do
+   (if (equal (plist-get (passepartout-jobs--here) :state) "running")
+       :stop
+     :run)
+   #'passepartout-jobs--say))
+
+(defun passepartout-jobs-report ()
+  "Show what the last run of the job at point said."
+  (interactive)
+  (let ((title (passepartout-view-line
+                (plist-get (passepartout-jobs--here) :title) 80)))
+    (passepartout-jobs--do
+     :report
+     (lambda (payload)
+       (let ((buffer (passepartout-view-buffer
+                      passepartout-jobs--report-name
+                      'passepartout-view-mode)))
+         (with-current-buffer buffer
+           (passepartout-view-draw
+             (insert (propertize (concat title "\n\n")
+                                 'face 'passepartout-title)
+                     (passepartout-view-fixed
+                      (or (plist-get payload :text) "")))))
+         (pop-to-buffer buffer))))))
 
 (defun passepartout-jobs-visit ()
   "Push the button at point, or go to the heading of the job there."
@@ -176,8 +203,8 @@
                         'face 'passepartout-title)
             (propertize
              (concat "c confirms, k takes back, s lets rest or go on, x runs"
-                     " now,\nRET goes to the heading, g asks again, q leaves."
-                     "\n\n")
+                     " now or stops,\nl shows what the last run said, RET goes"
+                     " to the heading, g asks again,\nq leaves.\n\n")
              'face 'passepartout-quiet))
     (if (plist-get payload :jobs)
         (mapc #'passepartout-jobs--insert (plist-get payload :jobs))

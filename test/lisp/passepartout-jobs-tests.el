@@ -27,6 +27,8 @@
             :outcome "done" :missed 7 :late "2026-03-09T08:00:00Z")
            (:job "k3" :id "rest" :file "" :title "Rest" :state "paused"
             :rhythm "cron 0 8 * * *" :tier "reflex" :text "" :missed 0)
+           (:job "k4" :id "run" :file "" :title "Running" :state "running"
+            :rhythm "cron 0 9 * * *" :tier "reflex" :text "" :missed 0)
            (:job "" :id "odd" :file "" :title "Odd" :state "broken" :rhythm ""
             :tier "" :text "" :missed 0 :why "a cron line has five fields")))
   "An answer of the core.")
@@ -64,7 +66,8 @@
   (passepartout-jobs-tests--with
     (dolist (case '(("Plants" "c" :confirm "k1") ("Inbox" "k" :withdraw "k2")
                     ("Inbox" "s" :pause "k2") ("Rest" "s" :resume "k3")
-                    ("Inbox" "x" :run "k2")))
+                    ("Inbox" "x" :run "k2") ("Running" "x" :stop "k4")
+                    ("Inbox" "l" :report "k2")))
       (passepartout-jobs-tests--at (nth 0 case))
       (call-interactively (key-binding (kbd (nth 1 case))))
       (let ((sent (car (last (passepartout-fake-sent :job)))))
@@ -122,6 +125,16 @@
       ;; A core that is new is asked anew.
       (passepartout-jobs--forget-ahead)
       (should-not (passepartout-jobs-tests--day 2026 3 6)))))
+
+(ert-deftest passepartout-jobs-shows-what-the-last-run-said ()
+  (passepartout-jobs-tests--with
+    (passepartout-jobs-tests--at "Inbox")
+    (call-interactively (key-binding (kbd "l")))
+    (passepartout-fake-answer :job '(:text "1 link leads nowhere.\n* Odd [[x]]"))
+    (with-current-buffer passepartout-jobs--report-name
+      (should (string-match-p "\\`Inbox\n\n: 1 link leads nowhere\\.\n: \\* Odd"
+                              (buffer-string))))
+    (kill-buffer passepartout-jobs--report-name)))
 
 (provide 'passepartout-jobs-tests)
 ;;; passepartout-jobs-tests.el ends here

@@ -3,6 +3,7 @@
 mod found;
 mod month;
 mod standing;
+mod stop;
 
 use crate::support::engine::{Home, origin, status};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};

@@ -238,6 +238,7 @@ fn job(node: &NodeRef, said: &Said, own: &Own) -> Result<Job, String> {
         tags: node.all_tags().into_iter().map(str::to_string).collect(),
         words,
         text: String::new(),
+        lisp: None,
     };
     job.text = text(&job);
     Ok(job)

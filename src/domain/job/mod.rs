@@ -121,6 +121,8 @@ pub struct Job {
     pub words: String,
     /// The hash of all that is confirmed with it.
     pub text: String,
+    /// All Lisp that runs with it, where it asks for the block of a skill that there is.
+    pub lisp: Option<Arc<str>>,
 }
 
 impl Job {
@@ -142,8 +144,14 @@ impl Job {
             file: self.file.to_string(),
             heading: self.node.to_string(),
             name: name.to_string(),
-            value: format!("{}, {}, text {}", self.rhythm(), self.tier.name(), self.text),
+            value: format!("{}, {}, text {}{}", self.rhythm(), self.tier.name(), self.text, self.lisp_hash()),
         }
+    }
+
+    /// Returns what is confirmed of the Lisp that runs with it.
+    fn lisp_hash(&self) -> String {
+        let hash = |lisp: &Arc<str>| blake3::Hash::from_bytes(ContentHasher::new("job lisp").text(lisp).finish());
+        self.lisp.as_ref().map(|lisp| format!(", Lisp {}", hash(lisp).to_hex())).unwrap_or_default()
     }
 
     /// Returns it whole, as it is shown before it is confirmed.
@@ -170,14 +178,21 @@ impl Job {
         };
         let tags = if self.tags.is_empty() { "none".to_string() } else { format!(":{}:", self.tags.join(":")) };
         let tier = match self.tier {
+            _ if self.lisp.is_some() => "the Lisp below: no model is asked",
             Tier::Reflex => "reflex: no model is asked",
             Tier::Cognition => "cognition: a model is asked, with a small prompt",
             Tier::Reasoning => "reasoning: a model is asked, with all the room that there is",
         };
+        let lisp = match (skill_of_task(&self.task), &self.lisp) {
+            (Some(skill), Some(lisp)) => {
+                format!("\nAll Lisp of the skill {skill}, of which the block job is called:\n{}\n", lisp.trim_end())
+            }
+            (Some(_), None) | (None, _) => String::new(),
+        };
         format!(
             "Runs: {}\nOnly: {runs}\n{often}With: {tier}\nSees: {sees}\nTags, inherited ones too: {tags}\n{dollars}Nobody is \
              asked while it runs; what needs a yes waits as a flight plan.\nIt is asked to:\n{}\n\nAll of its heading, but \
-             for its log and the date that Org moves:\n{}\n",
+             for its log and the date that Org moves:\n{}\n{lisp}",
             self.rhythm(),
             self.task.trim_end(),
             self.words.trim_end()
@@ -211,6 +226,12 @@ pub fn starts_work(loosening: &Loosening) -> bool {
 /// Returns the key of the job that a conversation belongs to, if it is one of a job.
 pub fn key_of_session(session: &str) -> Option<&str> {
     session.strip_prefix(SESSION)?.split('-').rev().nth(1)
+}
+
+/// Returns when the run of a job began that a conversation is, if it is one.
+pub fn began_of_session(session: &str) -> Option<jiff::Timestamp> {
+    let (_, began) = session.strip_prefix(SESSION)?.rsplit_once('-')?;
+    i64::from_str_radix(began, 16).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok())
 }
 
 /// Returns what the conversation of a job has, by its name: it only takes away, whoever calls a conversation so.
@@ -247,6 +268,7 @@ mod tests {
             tags: Vec::new(),
             words: "* Plants\n#+CRON: 0 8 * * *\nSummarize which plants are dry.\n".to_string(),
             text: "0".repeat(64),
+            lisp: None,
         }
     }
 
@@ -282,10 +304,14 @@ mod tests {
             let job = job("with-dashes-in it", tier, dollars);
             let session = job.session(at);
             assert_eq!(key_of_session(&session), Some(job.key().as_str()), "{session}");
+            assert_eq!(began_of_session(&session), Some(at), "{session}");
             let preset = preset_of_session(&session).expect("it has one");
             assert_eq!((preset.order, preset.tokens, preset.tools, preset.prompt), (order, tokens, None, None));
             assert_eq!(preset.dollars, job.dollars, "{session}");
             assert!(!session.contains("dashes") && !session.contains("Plants"), "no word of a note: {session}");
+        }
+        for none in ["job-x", "job-reflex-any-0-x", "chat-1"] {
+            assert_eq!(began_of_session(none), None, "{none}");
         }
         for other in ["chat", "job", "job-", "job-x", "jobs-reflex-any-0-0", ""] {
             assert_eq!(preset_of_session(other), None, "{other}");
@@ -308,5 +334,16 @@ mod tests {
         assert_ne!(job.loosening().hash(), before);
         job.when = When::Changed;
         assert_eq!((job.loosening().name.as_str(), job.rhythm().as_str()), ("PP_HOOK", "on change"));
+        // The Lisp of a skill is part of it.
+        job.task = "skill:tidy".to_string();
+        let before = job.loosening().hash();
+        job.lisp = Some(Arc::from(";; job\n(lambda (_) nil)\n"));
+        let with = job.loosening().hash();
+        assert_ne!(with, before);
+        job.lisp = Some(Arc::from(";; job\n(lambda (_) t)\n"));
+        assert_ne!(job.loosening().hash(), with);
+        let shown = job.shown();
+        assert!(shown.contains("With: the Lisp below: no model is asked\n"), "{shown}");
+        assert!(shown.ends_with("of which the block job is called:\n;; job\n(lambda (_) t)\n"), "{shown}");
     }
 }

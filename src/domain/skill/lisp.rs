@@ -132,6 +132,12 @@ impl Lisp {
         hasher.finish().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
+    /// Returns all code that is run, each block below its name, as somebody is shown it.
+    pub fn shown(&self) -> String {
+        let run = self.blocks.iter().filter(|block| block.role != Role::Tests);
+        run.map(|block| format!(";; {}\n{}\n", block.role.name(), block.code.trim_end())).collect()
+    }
+
     /// Returns whether a block is run.
     pub fn is_run(&self) -> bool {
         Role::ALL.into_iter().any(|role| role.is_function() && self.has(role))

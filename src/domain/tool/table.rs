@@ -358,7 +358,8 @@ pub(super) const TOOLS: &[Tool] = &[
         summary: "Write into the log of a heading that its job ran.",
         params: &[
             need("id", "the heading's id"),
-            one_of("outcome", &["done", "waits", "failed", "stopped", "overran"], "what that came to"),
+            one_of("outcome", &["done", "waits", "denied", "failed", "stopped", "overran"], "what that came to"),
+            may("began", Kind::Text, "when the run began, where others came since"),
         ],
         effect: Effect::EditOrg,
         stands: Stands::Never,

@@ -150,7 +150,10 @@ impl Engine {
 
     fn plan_log(&self, id: &str, action: &Action, now: DateTime) -> Result<Vec<EditFact>, String> {
         let at = self.locate(id)?;
-        let line = format!("- Job {} {}", action.text("outcome").unwrap_or("done"), Timestamp::inactive(now));
+        let began = action.text("began").and_then(|began| began.parse::<jiff::Timestamp>().ok());
+        let began = began.map(|began| Timestamp::inactive(self.clock.zone().to_datetime(began)));
+        let run = began.map(|began| format!(", of the run of {began}")).unwrap_or_default();
+        let line = format!("- Job {} {}{run}", action.text("outcome").unwrap_or("done"), Timestamp::inactive(now));
         let edit = Edit::Log { node: at.index, line };
         self.edited_text(at, &edit, now)
     }

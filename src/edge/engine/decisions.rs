@@ -152,7 +152,9 @@ impl Engine {
             }
         }
         let setting = Setting { project: Some(scope.project), under: Some(under) };
-        Ok(self.finish(turn, plan.session, began, asked, report, &setting).await)
+        let finished = self.finish(turn, plan.session, began, asked, report, &setting).await;
+        self.settle_job(&finished, all_no).await;
+        Ok(finished)
     }
 
     fn known(&self, id: &str) -> Result<FlightPlan, String> {

@@ -9,18 +9,21 @@ mod tick;
 mod watched;
 
 use crate::domain::audit::{Decider, Ruling};
+use crate::domain::count::counted;
 use crate::domain::id::NodeId;
 use crate::domain::job::found::{self, Found};
 use crate::domain::job::watch::State;
-use crate::domain::job::{Job, When, key as key_of, starts_work};
+use crate::domain::job::{Job, When, key as key_of, skill_of_task, starts_work};
 use crate::domain::label::Privacy;
 use crate::domain::memory::document::Document;
 use crate::domain::memory::index::Key;
 use crate::domain::memory::view::View;
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::signal::{Origin, Source};
+use crate::domain::skill::lisp::Role;
 use crate::edge::engine::Engine;
-use crate::edge::engine::record::Finished;
+use crate::edge::engine::record::{Finished, kind};
+use crate::edge::engine::skills::Skills;
 use crate::edge::thread::{aside, in_place};
 use parking_lot::Mutex;
 use standing::{RETRIES, Standing, moment};
@@ -30,6 +33,15 @@ pub(in crate::edge) use tick::REST;
 pub use tick::Ticked;
 use watched::Watched;
 
+/// So many of all files are looked at, beside those that the user confirmed.
+pub(in crate::edge) const MOST: usize = 1_000;
+
+/// Why a run ends before its time, as the log says it of a turn.
+const STOPPED: &str = "was stopped by the user";
+const WITHDRAWN: &str = "was stopped, as its job does not count any more";
+const RESTS: &str = "was stopped, as the user lets its job rest";
+const CHANGED: &str = "was stopped, as its job says something else by now";
+
 /// What is known of jobs.
 #[derive(Default)]
 pub(in crate::edge) struct Jobs {
@@ -37,8 +49,10 @@ pub(in crate::edge) struct Jobs {
     /// Held while the jobs of files that changed are read.
     reading: Mutex<()>,
     watched: Mutex<Watched>,
-    /// Those that run now, by key, with what their own edits did so far to the state of what they watch.
-    running: Mutex<BTreeMap<String, State>>,
+    /// Those that run now, by key.
+    running: Mutex<BTreeMap<String, Run>>,
+    /// Wakes who looks whether the one that runs may go on.
+    doubt: tokio::sync::Notify,
     /// Held by the one that runs.
     one: tokio::sync::Mutex<()>,
     /// Held while it is looked what is due.
@@ -49,10 +63,23 @@ pub(in crate::edge) struct Jobs {
     wake: Arc<tokio::sync::Notify>,
 }
 
+/// A run that goes on.
+#[derive(Default)]
+struct Run {
+    /// What its own edits did so far to the state of what its job watches.
+    difference: State,
+    /// Why it is to end, when it is.
+    ends: Option<&'static str>,
+}
+
 #[derive(Default)]
 struct Known {
     /// By file; only files that have any.
     found: BTreeMap<Arc<str>, Vec<Arc<Found>>>,
+    /// The files of which not all found room.
+    crowded: BTreeSet<Arc<str>>,
+    /// Which skills there were when the Lisp of those was taken that ask for some.
+    skills: u64,
     /// Whether every file was read once.
     whole: bool,
     /// The files that changed since.
@@ -107,6 +134,12 @@ impl Engine {
             known.stale.extend(gone.iter().map(|file| Arc::from(*file)));
         }
         drop(known);
+        self.jobs_doubt();
+    }
+
+    /// Has it looked whether what runs may go on, and what is due.
+    pub(super) fn jobs_doubt(&self) {
+        self.jobs.doubt.notify_one();
         self.jobs.wake.notify_one();
     }
 
@@ -118,25 +151,79 @@ impl Engine {
     /// Returns all jobs, after what changed was read. It may read texts.
     fn found_jobs(&self) -> Vec<Arc<Found>> {
         let _alone = self.jobs.reading.lock();
-        let (whole, stale) = {
+        let (view, skills) = (self.view(), self.skills());
+        let (mut files, changed, mut room) = {
             let mut known = self.jobs.known.lock();
-            (std::mem::replace(&mut known.whole, true), std::mem::take(&mut known.stale))
+            let whole = std::mem::replace(&mut known.whole, true);
+            let changed: BTreeSet<Arc<str>> = match whole {
+                true => std::mem::take(&mut known.stale),
+                false => view.cards().map(|card| card.file.clone()).collect(),
+            };
+            let mut files = changed.clone();
+            if std::mem::replace(&mut known.skills, skills.number) != skills.number {
+                let asks =
+                    |found: &Arc<Found>| matches!(&**found, Found::Job(job) if skill_of_task(&job.task).is_some());
+                let asking = known.found.iter().filter(|(_, found)| found.iter().any(asks));
+                files.extend(asking.map(|(file, _)| file.clone()));
+            }
+            if !files.is_empty() {
+                // What found no room may find it now.
+                files.extend(std::mem::take(&mut known.crowded));
+            }
+            if files.is_empty() {
+                return known.found.values().flatten().cloned().collect();
+            }
+            let others = known.found.iter().filter(|(file, _)| !files.contains(*file));
+            let taken = others.flat_map(|(_, found)| found).filter(|found| !self.is_confirmed_job(found)).count();
+            (files, changed, MOST.saturating_sub(taken))
         };
-        let view = self.view();
-        let files: Vec<Arc<str>> = match whole {
-            true => stale.into_iter().collect(),
-            false => view.cards().map(|card| card.file.clone()).collect(),
-        };
-        self.jobs.watched.lock().follow(&view, &files);
-        for file in files {
-            let found: Vec<Arc<Found>> = found::in_file(&view, &file).into_iter().map(Arc::new).collect();
+        self.jobs.watched.lock().follow(&view, &changed.into_iter().collect::<Vec<_>>());
+        while let Some(file) = files.pop_first() {
+            let found = found::in_file(&view, &file).into_iter().map(|found| with_lisp(found, &skills));
+            let (found, left) = self.with_room(&file, found, &mut room);
             let mut known = self.jobs.known.lock();
+            if left {
+                known.crowded.insert(file.clone());
+            }
             match found.is_empty() {
                 true => drop(known.found.remove(&file)),
                 false => drop(known.found.insert(file, found)),
             }
         }
         self.jobs.known.lock().found.values().flatten().cloned().collect()
+    }
+
+    /// Returns what of a file is looked at, and whether some of it is not: what was confirmed always is.
+    fn with_room(
+        &self,
+        file: &Arc<str>,
+        found: impl Iterator<Item = Found>,
+        room: &mut usize,
+    ) -> (Vec<Arc<Found>>, bool) {
+        let (mut kept, mut left, mut first) = (Vec::new(), 0, None);
+        for found in found {
+            if *room > 0 || self.is_confirmed_job(&found) {
+                *room -= usize::from(!self.is_confirmed_job(&found));
+                kept.push(Arc::new(found));
+                continue;
+            }
+            left += 1;
+            first.get_or_insert(found);
+        }
+        if let Some(first) = first {
+            let (at, title) = match first {
+                Found::Job(job) => (job.node, job.title),
+                Found::Broken { at, title, .. } => (at, title),
+            };
+            let more = counted(left, "job");
+            let why = format!("only {MOST} of all files are looked at, so {more} of this one are not; take some away");
+            kept.push(Arc::new(Found::Broken { at, file: file.clone(), title, why }));
+        }
+        (kept, left > 0)
+    }
+
+    fn is_confirmed_job(&self, found: &Found) -> bool {
+        matches!(found, Found::Job(job) if self.is_confirmed(&job.loosening()))
     }
 
     /// Returns the jobs that can be understood, of headings that memory has.
@@ -156,6 +243,11 @@ impl Engine {
         let files = |id: &str| view.index().files(&Key::Id(id)).count();
         if *node.file() != job.file || own.is_some_and(|id| files(id) > 1) {
             return broken("its ID stands at another heading as well; give each heading one of its own");
+        }
+        if let (Some(skill), None) = (skill_of_task(&job.task), &job.lisp) {
+            return broken(&format!(
+                "no skill {skill} is loaded that has a block “job”; M-x passepartout-skills says why"
+            ));
         }
         if let Some(source) = self.source_of(&node) {
             let way_out = "vouch for it first, with /endorse or M-x passepartout-endorse";
@@ -216,11 +308,36 @@ impl Engine {
         })
     }
 
-    /// Forgets what a job was told to begin with, as what was confirmed of it was taken back or given again.
+    /// Forgets what a job was told to begin with, as what was confirmed of it was taken back or given again; a run of it
+    /// that goes on ends.
     pub(super) fn job_begins_anew(&self, loosening: &Loosening) {
         if starts_work(loosening) {
             let key = key_of(&loosening.file, &loosening.heading);
             self.touch_standing(&key, |standing| standing.text = None);
+            self.end_run(&key, WITHDRAWN);
+        }
+    }
+
+    /// Has a run end that goes on, as a turn does that the user stops; returns whether there is one.
+    fn end_run(&self, key: &str, why: &'static str) -> bool {
+        let ends = self.jobs.running.lock().get_mut(key).map(|run| run.ends.get_or_insert(why)).is_some();
+        self.jobs.doubt.notify_one();
+        ends
+    }
+
+    /// Stops the run of a job that goes on. It tightens, so every channel of a human may do it.
+    ///
+    /// # Errors
+    /// When it does not run, or the channel may not decide that.
+    pub fn stop_job(&self, origin: &Origin, key: &str) -> Result<String, String> {
+        if !origin.rights.propose {
+            return Err("this channel may not change jobs".to_string());
+        }
+        match self.end_run(key.trim(), STOPPED) {
+            true => {
+                Ok("The run is stopped; the job runs again when it is next due or something else changes.".to_string())
+            }
+            false => Err("it does not run now, so there is nothing to stop".to_string()),
         }
     }
 
@@ -347,13 +464,43 @@ impl Engine {
             }
         })
         .await?;
-        Ok(if rests { "The job rests." } else { "The job goes on." }.to_string())
+        let stopped = if rests && self.end_run(key.trim(), RESTS) { " Its run is stopped." } else { "" };
+        Ok(format!("{}{stopped}", if rests { "The job rests." } else { "The job goes on." }))
+    }
+
+    /// Returns what the last run of a job said, whole.
+    ///
+    /// # Errors
+    /// When it has not run, or the channel may not see it.
+    pub async fn job_report(&self, origin: &Origin, key: &str) -> Result<String, String> {
+        let record = self.archive.latest(kind::JOB_SAID, key.trim().to_string()).await?;
+        let record = record.ok_or("it has not run yet, so there is no report")?;
+        // What is not known of it counts as private.
+        let privacy = [Privacy::Open, Privacy::Warn, Privacy::Ask]
+            .into_iter()
+            .find(|known| record.body["privacy"] == known.word())
+            .unwrap_or(Privacy::Private);
+        if privacy.is_kept() && !origin.rights.see_private {
+            return Err("what it said is private, and this channel may not see that".to_string());
+        }
+        let said = record.body["text"].as_str().map(str::trim).filter(|said| !said.is_empty());
+        Ok(said.unwrap_or("It said nothing.").to_string())
     }
 
     /// Returns how many texts were read so far to learn what changed.
     pub fn job_texts_read(&self) -> u64 {
         in_place(|| self.jobs.watched.lock().read)
     }
+}
+
+/// Adds the Lisp of the skill whose block a job asks for.
+fn with_lisp(found: Found, skills: &Skills) -> Found {
+    let Found::Job(mut job) = found else { return found };
+    if let Some(name) = skill_of_task(&job.task) {
+        let asked = skills.loaded.skills.iter().find(|skill| skill.name == name && skill.lisp.has(Role::Job));
+        job.lisp = asked.map(|skill| Arc::from(skill.lisp.shown()));
+    }
+    Found::Job(job)
 }
 
 /// Returns the line of a heading that cannot be understood.

@@ -101,6 +101,8 @@ pub mod kind {
         CALL = "call", History;
         /// How a job stands, by its short name; the newest counts. See [`crate::edge::engine::jobs`].
         JOB = "job", Authority;
+        /// What the last run of a job said, by its short name; the newest counts.
+        JOB_SAID = "job-said", History;
         /// A provider that the user confirmed.
         CONFIRMATION = "confirmation", Authority;
     }

@@ -145,6 +145,7 @@ impl Engine {
         }
         self.gaps_told.store(false, std::sync::atomic::Ordering::Relaxed);
         (self.notify)(Notice::Status);
+        self.jobs_doubt();
         changes
     }
 

@@ -164,12 +164,24 @@ impl Doings {
 impl Engine {
     /// Says what became of a turn that was stopped: acts that were under way have no known outcome.
     pub async fn interrupted(&self, turn: &TurnId, session: SessionId, asked: String, at: jiff::Timestamp) -> Finished {
+        self.stopped(turn, session, asked, at, "was stopped by the user").await
+    }
+
+    /// As [`Engine::interrupted`]; the log says of the turn why that was.
+    pub(super) async fn stopped(
+        &self,
+        turn: &TurnId,
+        session: SessionId,
+        asked: String,
+        at: jiff::Timestamp,
+        why: &str,
+    ) -> Finished {
         let under_way = self.end_unfinished(turn).await;
         let notice = match under_way.as_slice() {
             [] => "Stopped.".to_string(),
             acts => format!("Stopped while this was being done: {}; look whether it was.", acts.join("; ")),
         };
-        self.say_of(LogLevel::Info, Privacy::Open, &format!("turn {turn} was stopped by the user"));
+        self.say_of(LogLevel::Info, Privacy::Open, &format!("turn {turn} {why}"));
         self.cut_short(turn, session, asked, at, Ending::Interrupted, notice).await
     }
 

@@ -283,7 +283,13 @@ impl Engine {
             (Some(under), _) => {
                 // What waited for a decision goes on as it began.
                 let answering = under.handled.map(|skill| Answering::new(skill, None, privacy));
-                (under.skill.map(|bound| self.bound(&bound)), answering)
+                let skill = match under.skill {
+                    Some(bound) => Some(self.bound(&bound)),
+                    // What is due begins as a question does.
+                    None if due => self.triggered_skill(&by).await,
+                    None => None,
+                };
+                (skill, answering)
             }
             (None, Some((skill, said))) => {
                 let answering = Answering::new(skill.name.clone(), Some(said), privacy);
@@ -477,7 +483,6 @@ impl Engine {
         // Not before: who stops the turn while this is stored is told all the same what it did.
         self.doings.end(&turn);
         self.report_changed(&finished.report.changed);
-        self.settle_job(&finished).await;
         if let Some(told) = untold {
             // It names a note: the user is told, and no record.
             let notice = finished.report.notice.get_or_insert_default();

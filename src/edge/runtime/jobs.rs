@@ -65,6 +65,8 @@ pub(super) async fn rule(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) 
             return Ok(Plist::new().text("text", exact(&text)).texts("plans", plans));
         }
         Some("withdraw") => engine.withdraw_job(origin, key).await?,
+        Some("report") => engine.job_report(origin, key).await?,
+        Some("stop") => engine.stop_job(origin, key)?,
         Some("pause") => engine.pause_job(origin, key, true).await?,
         Some("resume") => engine.pause_job(origin, key, false).await?,
         Some("run") => {
@@ -72,7 +74,7 @@ pub(super) async fn rule(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) 
             let notice = finished.report.notice.map(|notice| format!(": {notice}")).unwrap_or_default();
             format!("The job has run and {}{notice}", finished.report.ending.name())
         }
-        Some(_) | None => return Err("a job is confirmed, withdrawn, paused, resumed or run".to_string()),
+        Some(_) | None => return Err("a job is confirmed, withdrawn, paused, resumed, run or stopped".to_string()),
     };
     Ok(Plist::new().text("text", exact(&said)))
 }

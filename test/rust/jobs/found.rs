@@ -228,3 +228,108 @@ async fn a_hook_that_is_confirmed_again_begins_anew() {
     assert_eq!(settled(&home, &engine).await, 1);
     engine.close().await;
 }
+
+const TIDY: &str = "* Tidy\n:PROPERTIES:\n:ID: tidy\n:PP_RUN: skill:tidy\n:PP_CRON: 0 8 * * *\n:END:\n";
+
+fn skill(code: &str) -> String {
+    format!("#+TITLE: Tidy\n#+TRIGGER: words:tidy\n#+NAME: job\n#+begin_src emacs-lisp\n{code}\n#+end_src\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lisp_of_a_skill_is_part_of_what_is_confirmed() {
+    let home = Home::new(&[("tidy.org", TIDY)]);
+    std::fs::create_dir_all(home.own_skills()).expect("it is made");
+    let file = format!("{}/tidy.org", home.own_skills());
+    let has = |text: &str| std::fs::write(&file, text).expect("it is written");
+    has(&skill("(lambda (_) nil)"));
+    let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
+    let shown = job(&engine).shown;
+    assert!(shown.contains("All Lisp of the skill tidy") && shown.contains("\n;; job\n(lambda (_) nil)\n"), "{shown}");
+    confirm(&home, &engine, "Tidy").await;
+    // The same Lisp among other words is the same.
+    has(&format!("{}Some prose.\n", skill("(lambda (_) nil)")));
+    engine.reload_skills().await;
+    engine.tick_jobs().await;
+    assert_eq!(job(&engine).state, "confirmed");
+    // One that is away takes nothing back, and runs nothing.
+    for away in ["#+TITLE: Tidy\n#+PRIORITY: much\n", "#+TITLE: Tidy\n#+TRIGGER: words:tidy\n* Prompt\nTidy.\n"] {
+        has(away);
+        engine.reload_skills().await;
+        assert_eq!((engine.tick_jobs().await.ran, job(&engine).state), (0, "broken"));
+        assert!(job(&engine).why.is_some_and(|why| why.contains("no skill tidy is loaded that has a block “job”")));
+        assert!(engine.propose_job(&origin(), &job(&engine).key).await.is_err());
+        has(&skill("(lambda (_) nil)"));
+        engine.reload_skills().await;
+        engine.tick_jobs().await;
+        assert_eq!(job(&engine).state, "confirmed");
+    }
+    // Another block is another job, and what it was waits as well when it comes back.
+    for code in ["(lambda (_) \"Gone.\")", "(lambda (_) nil)"] {
+        has(&skill(code));
+        engine.reload_skills().await;
+        assert_eq!((tick(&home, &engine, 24).await.ran, job(&engine).state), (0, "waiting"), "{code}");
+    }
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_emacs_with_other_folders_takes_nothing_back() {
+    let home = Home::new(&[("plants.org", PLANTS)]);
+    let server = FakeServer::start([]);
+    let engine = home.served(&server, &["fake"], true).await;
+    confirm(&home, &engine, "Plants").await;
+    engine.close().await;
+    let other = tempfile::tempdir().expect("a folder");
+    std::fs::write(other.path().join("own.org"), "* Own\n").expect("it is written");
+    let folder = other.path().canonicalize().expect("it is there");
+    let engine = home.engine_with(|config| config.directories = vec![folder]).await;
+    home.read(&engine).await;
+    assert_eq!((engine.jobs().len(), tick(&home, &engine, 1).await.ran), (0, 0));
+    engine.close().await;
+    let engine = home.served(&server, &["fake"], true).await;
+    engine.tick_jobs().await;
+    assert_eq!(job(&engine).state, "confirmed");
+    // In its own folders what is gone is gone.
+    write(&home, &engine, "plants.org", "* Nothing\n").await;
+    engine.tick_jobs().await;
+    write(&home, &engine, "plants.org", PLANTS).await;
+    assert_eq!((engine.tick_jobs().await.ran, job(&engine).state), (0, "waiting"));
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn so_many_of_all_files_are_looked_at_and_what_was_confirmed_always_is() {
+    let one = |at: usize| format!("* J{at}\n:PROPERTIES:\n:PP_RUN: what is due today?\n:PP_CRON: 0 8 * * *\n:END:\n");
+    let many = |from: usize| (from..from + 150).map(one).collect::<String>();
+    let home = Home::new(&[("z.org", PLANTS)]);
+    let engine = home.served(&FakeServer::start([]), &["fake"], true).await;
+    confirm(&home, &engine, "Plants").await;
+    for file in 0..8 {
+        write(&home, &engine, &format!("a{file}.org"), &many(file * 150)).await;
+    }
+    let states = |state: &str| engine.jobs().iter().filter(|job| job.state == state).count();
+    assert_eq!((states("confirmed"), states("waiting"), states("broken")), (1, 1_000, 2));
+    let why: Vec<String> = engine.jobs().into_iter().filter_map(|job| job.why).collect();
+    assert_eq!(why[0], "only 1000 of all files are looked at, so 50 jobs of this one are not; take some away");
+    assert!(why[1].contains("150 jobs of this one"), "{why:?}");
+    // They are told of together, and once.
+    engine.tick_jobs().await;
+    engine.tick_jobs().await;
+    let said = |words: &str| engine.log_lines(500).iter().filter(|line| line.text.contains(words)).count();
+    assert_eq!((said("1000 jobs do not run before you confirm them"), said("before you confirm")), (1, 1));
+    write(&home, &engine, "b.org", &one(5_000)).await;
+    engine.tick_jobs().await;
+    assert_eq!(said("before you confirm"), 1, "it found no room");
+    // What found no room finds it when others go.
+    write(&home, &engine, "a0.org", "* Nothing\n").await;
+    assert_eq!((states("confirmed"), states("waiting"), states("broken")), (1, 1_000, 2));
+    write(&home, &engine, "a1.org", "* Nothing\n").await;
+    assert_eq!((states("confirmed"), states("waiting"), states("broken")), (1, 901, 0));
+    assert_eq!(job_named(&engine, "Plants").state, "confirmed");
+    engine.close().await;
+}
+
+#[track_caller]
+fn job_named(engine: &passepartout::edge::engine::Engine, title: &str) -> passepartout::edge::engine::jobs::Listed {
+    engine.jobs().into_iter().find(|job| job.title == title).expect("there is such a job")
+}

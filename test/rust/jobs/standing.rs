@@ -331,3 +331,127 @@ async fn times_are_those_of_the_users_own_clock() {
         engine.close().await;
     }
 }
+
+/// A reply that proposes a heading below `shed`.
+fn adds() -> Reply {
+    let args = serde_json::json!({"title": "New", "parent": "shed", "explanation": "I note which plants are dry now."});
+    Reply::answer(Dialect::OpenAi, &[], &[("c1", "org-add-heading", args)])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_ended_the_program_is_tried_again_after_longer_and_longer_whiles() {
+    for (file, text) in [("plants.org", PLANTS.replace("+1d", ".+1d")), ("inbox.org", INBOX.to_string())] {
+        let home = Arc::new(Home::new(&[(file, text.as_str())]));
+        let server = FakeServer::start([]);
+        let engine = home.served(&server, &["fake"], true).await;
+        let parked = engine.propose_job(&origin(), &job(&engine).key).await.expect("it is shown");
+        let plan = engine.plan(&parked.report.plans[0].0).expect("it waits");
+        home.approve(&engine, &plan).await.expect("the approval counts");
+        let hook = file == "inbox.org";
+        if hook {
+            engine.tick_jobs().await;
+            write(&home, &engine, file, &format!("{text}** Two\n")).await;
+            engine.tick_jobs().await;
+            home.clock.advance_seconds(61);
+        }
+        let mut engine = engine;
+        for minutes in [5, 20, 80] {
+            server.push(Reply::nothing());
+            let before = server.requests().len();
+            {
+                let run = engine.tick_jobs();
+                tokio::pin!(run);
+                while server.requests().len() == before {
+                    let pause = tokio::time::timeout(std::time::Duration::from_millis(5), &mut run).await;
+                    assert!(pause.is_err(), "{file}: it goes on");
+                }
+            }
+            engine.close().await;
+            engine = home.served(&server, &["fake"], true).await;
+            let asked = server.connections();
+            for _ in 0..minutes - 1 {
+                home.clock.advance_seconds(60);
+                assert_eq!(engine.tick_jobs().await.ran, 0, "{file} {minutes}");
+            }
+            assert_eq!(server.connections(), asked, "{file} {minutes}");
+            home.clock.advance_seconds(60);
+            if hook {
+                // It is at rest, which is seen by looking twice.
+                home.clock.advance_seconds(3);
+            }
+        }
+        server.push(says("At last."));
+        assert_eq!((engine.tick_jobs().await.ran, job(&engine).why), (1, None), "{file}");
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_says_what_was_decided_and_of_which_run() {
+    let text = PLANTS.replace(":PP_RUN: t", ":PP_RUN: t\n:PP_ALWAYS: t");
+    let shed = "* Shed\n:PROPERTIES:\n:ID: shed\n:END:\n";
+    let home = Home::new(&[("plants.org", text.as_str()), ("shed.org", shed)]);
+    let server = FakeServer::start([adds(), says("I see.")]);
+    let engine = home.served(&server, &["fake"], true).await;
+    confirm(&home, &engine, "Plants").await;
+    assert_eq!(tick(&home, &engine, 23).await.ran, 1);
+    home.deny(&engine, &crate::support::engine::waiting(&engine), "not yet").await.expect("the user decides");
+    assert!(home.read_file("plants.org").contains(":LOGBOOK:\n- Job denied [2026-03-03 Tue 08:00]\n"), "denied");
+    assert_eq!(outcome(&engine, "Plants").as_deref(), Some("denied"));
+    // One that is decided after another run is told of as what it was.
+    for (yes, word) in [(true, "done"), (false, "denied")] {
+        server.push(adds());
+        assert_eq!(tick(&home, &engine, if yes { 24 } else { 23 }).await.ran, 1, "{word}");
+        let old = crate::support::engine::waiting(&engine);
+        let began = if yes { "2026-03-04 Wed" } else { "2026-03-05 Thu" };
+        server.push(says("All is well."));
+        home.clock.advance(1);
+        engine.run_job_now(&origin(), &job(&engine).key).await.expect("the user may");
+        server.push(says("So be it."));
+        match yes {
+            true => home.approve(&engine, &old).await.expect("the user decides"),
+            false => home.deny(&engine, &old, "no").await.expect("the user decides"),
+        };
+        let log = home.read_file("plants.org");
+        let line = format!(", of the run of [{began} 08:00]\n");
+        assert!(
+            log.lines().any(|one| one.starts_with(&format!("- Job {word} [")) && format!("{one}\n").ends_with(&line)),
+            "{log}"
+        );
+        assert_eq!(outcome(&engine, "Plants").as_deref(), Some("done"), "how it stands is its newest run: {word}");
+    }
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_run_said_is_kept_for_whoever_may_see_it() {
+    for (text, private) in [(PLANTS.to_string(), false), (format!("#+FILETAGS: :private:\n{PLANTS}"), true)] {
+        let home = Home::new(&[("plants.org", text.as_str())]);
+        let server = FakeServer::start([says("The ivy is dry.")]);
+        let engine = home.served(&server, &["fake"], true).await;
+        let key = job(&engine).key;
+        assert!(engine.job_report(&origin(), &key).await.is_err_and(|why| why.contains("has not run")));
+        confirm(&home, &engine, "Plants").await;
+        assert_eq!(tick(&home, &engine, 23).await.ran, 1);
+        assert_eq!(engine.job_report(&origin(), &key).await.as_deref(), Ok("The ivy is dry."));
+        let rights = passepartout::domain::signal::Rights { see_private: false, ..origin().rights };
+        let other = passepartout::domain::signal::Origin { rights, ..origin() };
+        assert_eq!(engine.job_report(&other, &key).await.is_err(), private);
+        engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_line_in_a_log_is_the_clocks_own() {
+    let home = Home::new(&[("plants.org", PLANTS)]);
+    let server = FakeServer::start([says("Dry.")]);
+    let engine = home.served(&server, &["fake"], true).await;
+    confirm(&home, &engine, "Plants").await;
+    assert_eq!(tick(&home, &engine, 23).await.ran, 1);
+    let turns = engine.turns(10).await.expect("they are read");
+    let log = turns.iter().find(|turn| turn.asked == "log of a job").expect("it is kept");
+    let trace = format!("{:?}", log.report.deeds);
+    // No human typed it, so the archivist judges it as housekeeping.
+    assert!(trace.contains("job-log") && !trace.contains("Not proposed by the archivist"), "{trace}");
+    engine.close().await;
+}

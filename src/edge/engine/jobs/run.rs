@@ -1,10 +1,11 @@
 //! One run of a job: a turn that nobody waits for, with the rights of its heading, and a line in its log.
 
 use crate::domain::action::Action;
+use crate::domain::gate::secret;
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::job::found::Found;
 use crate::domain::job::watch::State;
-use crate::domain::job::{HOOKS_A_DAY, Job, When, key_of_session};
+use crate::domain::job::{HOOKS_A_DAY, Job, When, began_of_session, key_of_session};
 use crate::domain::label::{Labels, Privacy, Provenance};
 use crate::domain::port::LogLevel;
 use crate::domain::scope::Scope;
@@ -12,23 +13,23 @@ use crate::domain::signal::{Body, Depth, Origin, Rights, Signal, Source};
 use crate::domain::tool::LOG_JOB;
 use crate::domain::turn::{Ending, Start};
 use crate::edge::engine::Engine;
-use crate::edge::engine::jobs::called;
-use crate::edge::engine::jobs::standing::RETRIES;
-use crate::edge::engine::record::Finished;
+use crate::edge::engine::authority::Order;
+use crate::edge::engine::jobs::standing::{RETRIES, STOPPED};
+use crate::edge::engine::jobs::{CHANGED, Run, called};
+use crate::edge::engine::record::{Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
 use crate::edge::engine::turns::first_line;
 use crate::edge::project::scratch;
 use crate::edge::thread::aside;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// So many characters are kept of what a run said.
+const SAID: usize = 16_000;
 /// The longest that a run may take.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// What is known of a run that has begun and not ended.
-const BROKEN_OFF: &str = "broken off";
 
 /// Says that a job does not run any more, whatever ends it.
 struct Running<'a> {
@@ -39,7 +40,7 @@ struct Running<'a> {
 impl Running<'_> {
     /// Returns what the job's own edits did to what it watches.
     fn difference(&self) -> State {
-        self.engine.jobs.running.lock().get(&self.key).copied().unwrap_or_default()
+        self.engine.jobs.running.lock().get(&self.key).map(|run| run.difference).unwrap_or_default()
     }
 }
 
@@ -107,35 +108,56 @@ impl Engine {
     /// Runs a job that was looked at; `state` is that of what it watches.
     async fn run_job(self: &Arc<Self>, job: &Job, state: State, looked: Option<Timestamp>) -> Finished {
         let key = job.key();
-        self.jobs.running.lock().insert(key.clone(), State::default());
+        self.jobs.running.lock().insert(key.clone(), Run::default());
         let running = Running { engine: self, key: key.clone() };
         let (began, turn) = (self.clock.now(), self.new_turn());
-        self.note_begin(job, began, looked).await;
+        self.note_begin(job, (began, state), looked).await;
         let session = SessionId(job.session(began));
         let origin = Origin { source: Source::Clock, session: session.clone(), rights: rights(job) };
-        let turned = self.job_turn(job, &origin, &turn, began);
-        let (finished, in_time) = match tokio::time::timeout(PATIENCE, turned).await {
+        let ended = tokio::select! {
+            turned = tokio::time::timeout(PATIENCE, self.job_turn(job, &origin, &turn, began)) => turned.map_err(|_| None),
+            why = self.ends_early(job) => Err(Some(why)),
+        };
+        let (finished, in_time) = match ended {
             Ok(finished) => (finished, true),
-            Err(_) => (self.overran(&turn, session, first_line(&job.task), began).await, false),
+            Err(Some(why)) => (self.stopped(&turn, session, first_line(&job.task), began, why).await, true),
+            Err(None) => (self.overran(&turn, session, first_line(&job.task), began).await, false),
         };
         let outcome = outcome(&finished, in_time);
         // A plan that waits is about the file as it stands: the log has it once that was decided.
         if finished.report.ending != Ending::Parked {
-            self.log_run(job, outcome).await;
+            self.log_run(job, outcome, None).await;
         }
         self.note_end(job, &finished, outcome, state + running.difference()).await;
         drop(running);
         finished
     }
 
+    /// Waits until a run is to end before its time: the user stopped it, or its job is not any more what was confirmed.
+    async fn ends_early(self: &Arc<Self>, job: &Job) -> &'static str {
+        let (key, hash) = (job.key(), job.loosening().hash());
+        loop {
+            if let Some(why) = self.jobs.running.lock().get(&key).and_then(|run| run.ends) {
+                return why;
+            }
+            let (engine, wanted, hash) = (self.clone(), key.clone(), hash.clone());
+            let stands = aside(move || match engine.job_of(&wanted).as_deref() {
+                Ok(Found::Job(now)) => now.loosening().hash() == hash && engine.is_confirmed(&now.loosening()),
+                Ok(Found::Broken { .. }) | Err(_) => false,
+            });
+            if !stands.await {
+                return CHANGED;
+            }
+            self.jobs.doubt.notified().await;
+        }
+    }
+
     /// Takes note of a run before it begins: one that is broken off is known, and is not made up for blindly.
-    async fn note_begin(&self, job: &Job, began: Timestamp, looked: Option<Timestamp>) {
+    async fn note_begin(&self, job: &Job, (began, state): (Timestamp, State), looked: Option<Timestamp>) {
         let began = began.as_millisecond();
         let before = self.touch_standing(&job.key(), |standing| standing.count(began));
         self.note_standing(&job.key(), |standing| {
-            standing.began = Some(began);
-            standing.outcome = Some(BROKEN_OFF.to_string());
-            standing.pending = None;
+            standing.open(began, state);
             standing.looked = looked.map(|at| at.as_millisecond()).or(standing.looked);
         })
         .await;
@@ -153,23 +175,41 @@ impl Engine {
         self.note_standing(&job.key(), |standing| {
             standing.outcome = Some(outcome.to_string());
             standing.turn = Some(finished.turn.0.clone());
+            standing.open = false;
             match came {
                 true => {
                     (standing.ran, standing.seen) = (standing.began, Some(seen));
                     standing.rest();
                 }
+                // What the user stopped is not tried again by itself.
+                false if outcome == STOPPED => standing.stop(seen),
                 false => standing.fail(now, seen),
             }
             tries = standing.tries;
         })
         .await;
-        let why = finished.report.notice.as_deref().filter(|_| !came).map(first_line).unwrap_or_default();
+        let unsaid = came || outcome == STOPPED;
+        self.keep_said(&job.key(), finished).await;
+        let why = finished.report.notice.as_deref().filter(|_| !unsaid).map(first_line).unwrap_or_default();
         let colon = if why.is_empty() { "" } else { ": " };
         let gave_up =
             if tries == RETRIES + 1 { "; it is not tried again before it is due or something changes" } else { "" };
-        let level = if came { LogLevel::Info } else { LogLevel::Warning };
+        let level = if unsaid { LogLevel::Info } else { LogLevel::Warning };
         let privacy = job.privacy.max(finished.report.conversation.labels.privacy);
         self.say_of(level, privacy, &format!("{} {}{colon}{why}{gave_up}", called(job), words(outcome)));
+    }
+
+    /// Keeps what a run said, for the list of jobs: nobody looked on.
+    async fn keep_said(&self, key: &str, finished: &Finished) {
+        let report = &finished.report;
+        let parts = [report.text.trim(), report.notice.as_deref().unwrap_or_default().trim()];
+        let said = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+        let said: String = secret::mask(&self.mask(&said)).0.chars().take(SAID).collect();
+        let privacy = self.known_privacy(&finished.session).max(report.conversation.labels.privacy);
+        let body = serde_json::json!({ "text": said, "privacy": privacy.word() });
+        if let Err(why) = self.append(kind::JOB_SAID, key, body).await {
+            self.say(LogLevel::Error, &format!("what a job said could not be stored: {why}"));
+        }
     }
 
     async fn job_turn(self: &Arc<Self>, job: &Job, origin: &Origin, turn: &TurnId, began: Timestamp) -> Finished {
@@ -203,11 +243,14 @@ impl Engine {
     }
 
     /// Writes a line into the log of a job's heading, as any other edit: judged by every gate, and let through by the
-    /// confirmation of the job. Where that does not do, nothing is written, nobody is asked, and that is said.
-    async fn log_run(self: &Arc<Self>, job: &Job, outcome: &str) {
+    /// confirmation of the job. Where that does not do, nothing is written, nobody is asked, and that is said. `began` says
+    /// which run it was, where others came since.
+    async fn log_run(self: &Arc<Self>, job: &Job, outcome: &str, began: Option<Timestamp>) {
+        let began = began.map(|began| ("began", began.to_string()));
         let args: Map<String, Value> = [("id", job.node.to_string()), ("outcome", outcome.to_string())]
-            .map(|(name, value)| (name.to_string(), Value::String(value)))
             .into_iter()
+            .chain(began)
+            .map(|(name, value)| (name.to_string(), Value::String(value)))
             .collect();
         let labels = Labels { privacy: job.privacy, ..Labels::USER };
         let why = "A confirmed job ran, and its heading keeps a log of that.";
@@ -216,7 +259,9 @@ impl Engine {
                 let turn = self.new_turn();
                 let rights = Rights { see_private: job.privacy > Privacy::Open, ..rights(job) };
                 let origin = Origin { source: Source::Clock, session: place(&job.key()), rights };
-                let logged = self.commanded(&origin, turn.clone(), "log of a job".to_string(), action).await;
+                // It is the clock's own housekeeping: no human typed it, and no job proposed it.
+                let order = Order { body: Body::Heartbeat, asked: "log of a job".to_string(), folder: None };
+                let logged = self.ordered(&origin, turn.clone(), order, action).await;
                 if logged.report.ending == Ending::Parked {
                     self.withdraw(&turn).await;
                 }
@@ -231,28 +276,30 @@ impl Engine {
         }
     }
 
-    /// Takes note of how a run ended that went on behind a decision about its plans. The future has a name of its own, as the
-    /// line in the log is the end of a turn as well.
-    pub(in crate::edge::engine) fn settle_job<'a>(
-        &'a self,
-        finished: &'a Finished,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
-        Box::pin(async move {
-            // A client may name its conversation as it likes.
-            let of_job = finished.report.conversation.set_off.is_of_job();
-            let Some(key) = key_of_session(&finished.session.0).filter(|_| of_job) else { return };
-            if finished.report.ending == Ending::Parked || self.jobs.running.lock().contains_key(key) {
-                return;
-            }
-            let (Some(engine), Some(reader)) = (self.me.upgrade(), self.me.upgrade()) else { return };
-            let wanted = key.to_string();
-            let Ok(found) = aside(move || reader.job_of(&wanted)).await else { return };
-            let Found::Job(job) = &*found else { return };
-            let outcome = outcome(finished, true);
-            engine.log_run(job, outcome).await;
-            // What its edits did to what it watches is known already; see [`Engine::own_edit`].
+    /// Takes note of how a run ended that went on behind a decision about its plans; `denied` says that all of these were
+    /// denied.
+    pub(in crate::edge::engine) async fn settle_job(self: &Arc<Self>, finished: &Finished, denied: bool) {
+        let session = &finished.session.0;
+        // A client may name its conversation as it likes.
+        let of_job = finished.report.conversation.set_off.is_of_job();
+        let (Some(key), Some(began)) = (key_of_session(session).filter(|_| of_job), began_of_session(session)) else {
+            return;
+        };
+        if finished.report.ending == Ending::Parked {
+            return;
+        }
+        let (reader, wanted) = (self.clone(), key.to_string());
+        let Ok(found) = aside(move || reader.job_of(&wanted)).await else { return };
+        let Found::Job(job) = &*found else { return };
+        let outcome = if denied { "denied" } else { outcome(finished, true) };
+        let newest = self.job_standing(key).began == Some(began.as_millisecond());
+        self.log_run(job, outcome, Some(began).filter(|_| !newest)).await;
+        // What its edits did to what it watches is known already; see [`Engine::own_edit`]. How the job stands is told of
+        // its newest run.
+        if newest {
             self.note_standing(key, |standing| standing.outcome = Some(outcome.to_string())).await;
-        })
+            self.keep_said(key, finished).await;
+        }
     }
 }
 
@@ -272,7 +319,7 @@ fn outcome(finished: &Finished, in_time: bool) -> &'static str {
         _ if !in_time => "overran",
         Ending::Answered => "done",
         Ending::Parked => "waits",
-        Ending::Interrupted => "stopped",
+        Ending::Interrupted => STOPPED,
         Ending::Failed => "failed",
     }
 }

@@ -15,6 +15,11 @@ pub(super) const RETRIES: u32 = 3;
 /// The first of these whiles.
 const WHILE: SignedDuration = SignedDuration::from_mins(5);
 
+/// What is known of a run that has begun and not ended.
+const BROKEN_OFF: &str = "broken off";
+/// What a run came to that the user ended.
+pub(super) const STOPPED: &str = "stopped";
+
 /// How a job stands. Times are milliseconds of Unix time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -35,6 +40,8 @@ pub(super) struct Standing {
     pub(super) seen: Option<State>,
     /// The state with which it failed.
     pub(super) failed: Option<State>,
+    /// Whether its last run began and is not known to have ended.
+    pub(super) open: bool,
     /// How often in a row it failed.
     pub(super) tries: u32,
     /// When it is tried again.
@@ -65,7 +72,8 @@ impl Standing {
 
     /// Returns since when it counts that runs from its last run on, where that is not later than now.
     pub(super) fn last(&self, now: Timestamp) -> Option<Timestamp> {
-        let at = if self.tries > RETRIES { self.began } else { self.ran };
+        let over = self.tries > RETRIES || self.outcome.as_deref() == Some(STOPPED);
+        let at = if over { self.began } else { self.ran };
         let until = now.checked_add(AHEAD).unwrap_or(now);
         at.and_then(moment).filter(|at| *at <= until)
     }
@@ -77,6 +85,39 @@ impl Standing {
         let pause = WHILE.checked_mul(4i32.pow(self.tries.clamp(1, RETRIES) - 1)).unwrap_or(WHILE);
         let again = now.checked_add(pause).ok().filter(|_| self.tries <= RETRIES);
         self.retry = again.map(|at| at.as_millisecond());
+    }
+
+    /// Takes note of a run that begins, with the state of what it watches.
+    pub(super) fn open(&mut self, began: i64, state: State) {
+        (self.open, self.began, self.outcome) = (true, Some(began), Some(BROKEN_OFF.to_string()));
+        (self.failed, self.pending) = (Some(state), None);
+    }
+
+    /// Takes note that the program ended during its last run, which counts as one that failed: it may have been the run that
+    /// ended it.
+    fn break_off(&mut self, now: Timestamp) {
+        if std::mem::take(&mut self.open) {
+            self.fail(now, self.failed.unwrap_or_default());
+        }
+    }
+
+    /// Returns whether nothing of it may run yet, whatever changes: its last run was broken off a moment ago.
+    pub(super) fn recovers(&self, now: Timestamp) -> bool {
+        self.outcome.as_deref() == Some(BROKEN_OFF) && self.waits(now).0
+    }
+
+    /// Returns whether what failed is tried again later, and whether it is now.
+    pub(super) fn waits(&self, now: Timestamp) -> (bool, bool) {
+        const FAR: i64 = 2 * 3_600_000;
+        let wait = self.retry.map(|at| at - now.as_millisecond());
+        // One that lies far ahead was set by a clock that did.
+        (wait.is_some_and(|wait| (1..=FAR).contains(&wait)), wait.is_some_and(|wait| !(1..=FAR).contains(&wait)))
+    }
+
+    /// Takes note of a run that the user stopped: it is as one that was given up.
+    pub(super) fn stop(&mut self, state: State) {
+        self.rest();
+        self.failed = Some(state);
     }
 
     /// Takes note that there is nothing to try again.
@@ -107,7 +148,12 @@ impl Engine {
         let records = self.archive.latest_each(kind::JOB).await?;
         let read = |body| serde_json::from_value::<Standing>(body).ok();
         let standings = records.into_iter().filter_map(|record| Some((record.key, read(record.body)?)));
-        let standings = standings.map(|(key, standing)| (key, Standing { stored: standing.looked, ..standing }));
+        let now = self.clock.now();
+        let standings = standings.map(|(key, standing)| {
+            let mut standing = Standing { stored: standing.looked, ..standing };
+            standing.break_off(now);
+            (key, standing)
+        });
         self.jobs.known.lock().standings = standings.collect();
         Ok(())
     }
@@ -160,6 +206,30 @@ mod tests {
         assert_eq!(standing.last(now), Some(now), "what was given up counts from there");
         standing.rest();
         assert_eq!((standing.last(now), standing.tries, standing.retry), (None, 0, None));
+    }
+
+    #[test]
+    fn a_run_that_the_program_ended_in_counts_as_one_that_failed() {
+        let now: Timestamp = "2026-03-02T09:00:00Z".parse().expect("a moment");
+        let mut standing = Standing::default();
+        standing.break_off(now);
+        assert_eq!(standing, Standing::default(), "nothing had begun");
+        for (times, minutes) in [(1, Some(5)), (2, Some(20)), (3, Some(80)), (4, None)] {
+            standing.open(now.as_millisecond(), State::default());
+            let body = serde_json::to_value(&standing).expect("it is JSON");
+            standing = serde_json::from_value(body).expect("it is read back");
+            standing.break_off(now);
+            assert_eq!(
+                (standing.tries, standing.retry.map(|at| (at - now.as_millisecond()) / 60_000)),
+                (times, minutes)
+            );
+            assert_eq!(standing.recovers(now), minutes.is_some());
+            let before = standing.clone();
+            standing.break_off(now);
+            assert_eq!(standing, before, "once");
+        }
+        standing.rest();
+        assert!(!standing.recovers(now));
     }
 
     #[test]

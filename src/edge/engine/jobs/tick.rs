@@ -3,7 +3,7 @@
 use crate::domain::job::found::Found;
 use crate::domain::job::rhythm::{COUNTED, Rhythm};
 use crate::domain::job::watch::State;
-use crate::domain::job::{HOOK_PAUSE, HOOKS_A_DAY, Job, When};
+use crate::domain::job::{HOOK_PAUSE, HOOKS_A_DAY, Job, When, skill_of_task};
 use crate::domain::memory::view::View;
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::port::LogLevel;
@@ -13,6 +13,7 @@ use crate::edge::engine::jobs::standing::{AHEAD, Standing, moment};
 use crate::edge::thread::aside;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -128,43 +129,80 @@ impl Engine {
         let asleep = alive.is_none_or(|alive| now.duration_since(alive) > patience);
         let line = Some(now.checked_sub(patience).unwrap_or(now)).filter(|_| asleep);
         let (mut looked, mut told) = (Looked::default(), BTreeSet::new());
-        let (mut keys, mut present) = (BTreeSet::new(), BTreeSet::new());
+        let (mut keys, mut present, mut away) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut waiting = Vec::new();
         for found in &all {
             let Found::Job(job) = &**found else { continue };
-            let (key, text) = (job.key(), job.loosening().hash());
-            present.insert(text.clone());
-            if self.may_run(job, &view, &mut told) {
+            let (key, loosening) = (job.key(), job.loosening());
+            let text = loosening.hash();
+            if !self.is_confirmed(&loosening) {
+                waiting.push(&**job);
+            } else if self.may_run(job, &view, &mut told) {
                 self.look_at(job, &text, &view, (now, line), &mut looked);
             }
+            if skill_of_task(&job.task).is_some() && job.lisp.is_none() {
+                away.insert((loosening.file, loosening.heading));
+            }
+            present.insert(text);
             keys.insert(key);
         }
+        self.say_waiting(&waiting, &view, &mut told);
         let mut known = self.jobs.known.lock();
         known.told = told;
         known.standings.retain(|key, _| keys.contains(key));
         drop(known);
         self.jobs.watched.lock().keep(|key| keys.contains(key));
-        looked.lost = counts.into_iter().filter(|loosening| !present.contains(&loosening.hash())).collect();
+        let lost = counts.into_iter().filter(|loosening| !present.contains(&loosening.hash()));
+        let mut lost: Vec<Loosening> = lost.collect();
+        // A skill that is not loaded, and a folder of another Emacs, take nothing back: what stands there is not seen.
+        lost.retain(|loosening| !away.contains(&(loosening.file.clone(), loosening.heading.clone())));
+        if !lost.is_empty() {
+            let memex = self.config.places().memex;
+            lost.retain(|loosening| memex.iter().any(|folder| Path::new(&loosening.file).starts_with(folder)));
+        }
+        looked.lost = lost;
         looked
     }
 
-    /// Returns whether a job may run at all; who was not told that one waits is told.
+    /// Returns whether a job that was confirmed may run; who was not told that it does not is told.
     fn may_run(&self, job: &Job, view: &View, told: &mut BTreeSet<String>) -> bool {
-        let (confirmed, hindrance) = (self.is_confirmed(&job.loosening()), self.hindrance(job, view));
-        let why = match &hindrance {
-            None if confirmed => return true,
-            // What came from elsewhere waits for nobody.
-            Some(("outside", _)) if !confirmed => return false,
-            Some((_, why)) => format!("{} does not run: {why}", called(job)),
-            None => format!("{} does not run before you confirm it: M-x passepartout-jobs", called(job)),
-        };
+        let Some((_, why)) = self.hindrance(job, view) else { return true };
         let what = format!("{} {why}", job.text);
         if !self.jobs.known.lock().told.contains(&what) {
-            self.say_of(LogLevel::Warning, job.privacy, &why);
+            self.say_of(LogLevel::Warning, job.privacy, &format!("{} does not run: {why}", called(job)));
         }
         told.insert(what);
         let now = self.clock.now().as_millisecond();
         self.touch_standing(&job.key(), |standing| standing.looked = Some(now));
         false
+    }
+
+    /// Tells the user once of those that wait to be confirmed, all together.
+    fn say_waiting(&self, waiting: &[&Job], view: &View, told: &mut BTreeSet<String>) {
+        let mut new = Vec::new();
+        for job in waiting {
+            let known = self.jobs.known.lock().told.contains(&job.text);
+            match known {
+                true => drop(told.insert(job.text.clone())),
+                // What came from elsewhere waits for nobody.
+                false if matches!(self.hindrance(job, view), Some(("outside", _))) => {}
+                false => {
+                    told.insert(job.text.clone());
+                    new.push(*job);
+                }
+            }
+        }
+        match new.as_slice() {
+            [] => {}
+            [job] => {
+                let text = format!("{} does not run before you confirm it: M-x passepartout-jobs", called(job));
+                self.say_of(LogLevel::Warning, job.privacy, &text);
+            }
+            more => {
+                let text = format!("{} jobs do not run before you confirm them: M-x passepartout-jobs", more.len());
+                self.say(LogLevel::Warning, &text);
+            }
+        }
     }
 
     /// Looks at one job that may run.
@@ -241,7 +279,7 @@ impl Engine {
     ) -> Look {
         let zone = self.clock.zone();
         let Some(looked) = standing.looked.and_then(moment) else { return Look::Nothing };
-        let (waits, again) = retry(standing, now);
+        let (waits, again) = standing.waits(now);
         let newest = rhythm.latest(looked, now, standing.last(now), &zone);
         let Some(newest) = newest.filter(|_| !(rhythm.catches_up() && waits)) else {
             return if again { Look::Run } else { Look::Nothing };
@@ -271,7 +309,7 @@ impl Engine {
             }
             // What was given up is due again when something else changes.
             let again = standing.failed == Some(state);
-            if again && !retry(standing, now).1 {
+            if standing.recovers(now) || again && !standing.waits(now).1 {
                 return Look::Nothing;
             }
             let (since, first) = match standing.pending {
@@ -300,12 +338,4 @@ impl Engine {
         let text = format!("{} missed {many}; M-x passepartout-jobs", called(job));
         self.say_of(LogLevel::Warning, job.privacy, &text);
     }
-}
-
-/// Returns whether what failed is tried again later, and whether it is now.
-fn retry(standing: &Standing, now: Timestamp) -> (bool, bool) {
-    const FAR: i64 = 2 * 3_600_000;
-    let wait = standing.retry.map(|at| at - now.as_millisecond());
-    // One that lies far ahead was set by a clock that did.
-    (wait.is_some_and(|wait| (1..=FAR).contains(&wait)), wait.is_some_and(|wait| !(1..=FAR).contains(&wait)))
 }

@@ -87,7 +87,7 @@ impl Engine {
             let Found::Job(job) = &*found else { return };
             let Some(difference) = engine.difference(job, &edit) else { return };
             if let Some(run) = engine.jobs.running.lock().get_mut(&key) {
-                *run = *run + difference;
+                run.difference = run.difference + difference;
             }
             engine.touch_standing(&key, |standing| {
                 for state in [&mut standing.seen, &mut standing.failed].into_iter().flatten() {
