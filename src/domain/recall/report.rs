@@ -8,10 +8,15 @@ const LONGEST: usize = 300;
 
 /// Returns a sentence for each result at the end of a conversation; `None` when the last message is none.
 pub fn report(messages: &[Message]) -> Option<String> {
+    report_with(messages, &|_| false)
+}
+
+/// As [`report`], with what some tools found whole.
+pub fn report_with(messages: &[Message], whole: &dyn Fn(&str) -> bool) -> Option<String> {
     let mut lines = Vec::new();
     for message in messages.iter().rev() {
         match message {
-            Message::Result { tool, text, .. } => lines.push(sentence(tool, text)),
+            Message::Result { tool, text, .. } => lines.push(sentence(tool, text, whole(tool))),
             Message::Text { .. } | Message::Calls { .. } => break,
         }
     }
@@ -19,7 +24,7 @@ pub fn report(messages: &[Message]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-fn sentence(tool: &str, text: &str) -> String {
+fn sentence(tool: &str, text: &str, whole: bool) -> String {
     let lower = text.trim_start().to_lowercase();
     let said = |words: &str| clip(&one_line(words), LONGEST);
     let after = |head: &str| {
@@ -51,6 +56,9 @@ fn sentence(tool: &str, text: &str) -> String {
     }
     if lower.starts_with("cancelled:") {
         return format!("It was stopped: {}", after("cancelled:"));
+    }
+    if whole && !text.trim().is_empty() {
+        return text.trim().to_string();
     }
     match said(text).as_str() {
         "" => format!("{tool} was carried out."),

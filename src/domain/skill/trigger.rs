@@ -4,7 +4,7 @@ use crate::domain::signal::Sensor;
 
 /// The sensors that set off a turn in which something is reasoned about, and that a trigger may name therefore.
 /// Whoever lets another one set off turns adds it here.
-pub const SENSORS: &[Sensor] = &[Sensor::UserInput];
+pub const SENSORS: &[Sensor] = &[Sensor::UserInput, Sensor::Schedule, Sensor::Hook];
 
 /// Conditions that must all hold. An empty list of one kind does not restrict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

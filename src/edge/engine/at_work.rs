@@ -10,10 +10,11 @@ use crate::domain::port::{
     Answered, AtWork, Completion, Ended, Locality, Model, ModelFailure, Prompt, Sink, Streamed, Thinking, Usage,
 };
 use crate::domain::preset::Preset;
-use crate::domain::recall::report::report;
+use crate::domain::recall::report::report_with;
 use crate::domain::skill::gate::ToolsGate;
 use crate::domain::skill::lisp::Role;
 use crate::domain::skill::{Skill, on_error};
+use crate::domain::tool::{Class, Toolbox};
 use crate::domain::turn::error::{Fault, Resolution};
 use crate::edge::engine::Engine;
 use crate::edge::engine::skills::Skills;
@@ -174,7 +175,10 @@ impl Model for Answering {
             Some(Said::Words(text)) => (text, Vec::new()),
             Some(Said::Proposal(text, calls)) => (text, calls),
             None => {
-                let came = report(&prompt(Locality::Builtin).messages);
+                // What was looked up is the answer.
+                let toolbox = Toolbox::builtin();
+                let reads = |tool: &str| toolbox.get(tool).is_some_and(|tool| tool.effect.class() == Class::Read);
+                let came = report_with(&prompt(Locality::Builtin).messages, &reads);
                 (came.unwrap_or_else(|| format!("The skill {} has nothing more to say.", self.skill)), Vec::new())
             }
         };
