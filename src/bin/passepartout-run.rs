@@ -78,6 +78,8 @@ fn main() {
 
 #[cfg(target_os = "linux")]
 fn run() {
+    // First of all: C-g in a terminal is SIGINT for everything in Emacs's process group.
+    sys::new_session();
     sys::reset_signals();
     let policy = match policy::Policy::read(std::env::args_os().skip(1)) {
         Ok(policy) => policy,

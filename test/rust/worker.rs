@@ -227,6 +227,17 @@ async fn no_worker_outlives_its_call_its_idleness_or_its_engine() {
     let alive = left;
     workers.end_all().await;
     assert!(alive.iter().all(|process| gone(*process)) && workers.processes().is_empty());
+    // What a key of the terminal interrupts is the group of this process, and no worker is in it.
+    assert_eq!(say(&workers, "1").await.0, value("1"));
+    let group = |process: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it is alive");
+        let behind = stat.rsplit_once(") ").expect("a name in brackets").1.to_string();
+        behind.split(' ').nth(2).expect("a group").to_string()
+    };
+    for process in workers.processes() {
+        assert_ne!(group(&process.to_string()), group("self"));
+    }
+    workers.end_all().await;
     // A call that is cut short ends what it called.
     let call = say(&workers, "(while t)");
     assert!(tokio::time::timeout(Duration::from_millis(500), call).await.is_err());

@@ -225,9 +225,9 @@ pub fn identity() -> (u32, u32) {
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
 
-/// Leaves the host's terminal.
+/// Leaves the host's terminal, and the group of processes that its keys interrupt.
 pub fn new_session() {
-    // SAFETY: always sound; fails only for the leader of a group, which then has no terminal to lose.
+    // SAFETY: always sound; fails only for the leader of a group, which a shell made one of its own.
     unsafe { libc::setsid() };
 }
 
