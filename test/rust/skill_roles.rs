@@ -257,14 +257,20 @@ async fn lisp_that_was_parked_is_called_again_once_it_is_changed() {
     let replies = (0..4).map(|_| says("The model says.")).collect();
     let Some(house) = House::new(&broken, Level::Allow, replies).await else { return };
     for _ in 0..4 {
-        house.home.ask(&house.engine, "how is the house?").await;
+        let (finished, _) = house.home.ask(&house.engine, "how is the house?").await;
+        let notice = finished.report.notice.expect("the user is told below the answer");
+        assert!(
+            notice.contains("The block “handler” of the skill house gave no answer; M-x passepartout-skills"),
+            "{notice}"
+        );
     }
     let runs = house.known("house").runs;
     assert!(runs.is_parked(Role::Handler) && runs.calls == 3, "{runs:?}");
     fs::write(file(&house.home), skill(&[("handler", "(lambda (_) \"It stands.\")")])).unwrap();
     house.engine.reload_skills().await;
-    let (_, streamed) = house.home.ask(&house.engine, "how is the house?").await;
+    let (finished, streamed) = house.home.ask(&house.engine, "how is the house?").await;
     assert_eq!(streamed, "It stands.");
+    assert_eq!(finished.report.notice, None);
     house.engine.close().await;
 }
 

@@ -20,7 +20,7 @@ use crate::edge::skills::{Loaded, SkillReport, SkillState, load_for, sources};
 use crate::edge::thread::aside;
 use crate::edge::worker::Told;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -253,7 +253,11 @@ impl Engine {
         let (host, until) = (self.skill_host.as_ref()?, by.until?);
         let case = by.occasion.plist().build();
         let asked = host.ask(&skill.name, role, (&case, &by.told), read);
-        tokio::time::timeout_at(until, asked).await.ok()?.ok()
+        let answer = tokio::time::timeout_at(until, asked).await.ok().and_then(Result::ok);
+        if answer.is_none() {
+            by.silent.lock().insert((role, skill.called().into_owned()));
+        }
+        answer
     }
 
     /// Returns what set a turn off, as skills are told of it; who only looks ahead asks no Lisp.
@@ -287,7 +291,7 @@ impl Engine {
         let trust = if outside { Trust::Untrusted } else { labels.trust };
         let told = Told { privacy: labels.privacy, trust, sources: Default::default() };
         let until = lisp.then(|| tokio::time::Instant::now() + BEFORE);
-        By { facts, occasion, told, until, known: Mutex::default() }
+        By { facts, occasion, told, until, known: Mutex::default(), silent: Mutex::default() }
     }
 
     /// Counts a turn of a skill.
@@ -313,6 +317,19 @@ pub(super) struct By<'a> {
     pub until: Option<tokio::time::Instant>,
     /// What triggers in Lisp said.
     pub known: Mutex<BTreeMap<String, bool>>,
+    /// What gave no answer: the block and its skill.
+    pub silent: Mutex<BTreeSet<(Role, String)>>,
+}
+
+impl By<'_> {
+    /// Says below the answer whose Lisp gave none, as the user would wonder what becomes of it.
+    pub fn silence(&self) -> Vec<String> {
+        let line = |(role, skill): &(Role, String)| {
+            let block = role.name();
+            format!("The block “{block}” of the skill {skill} gave no answer; M-x passepartout-skills says why.")
+        };
+        self.silent.lock().iter().map(line).collect()
+    }
 }
 
 /// What became of the turns of each skill.

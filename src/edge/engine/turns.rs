@@ -353,6 +353,7 @@ impl Engine {
             cap: preset.and_then(|preset| preset.dollars),
             spent: Mutex::default(),
         });
+        let silence = by.silence();
         let model = TurnModel {
             engine: self,
             session,
@@ -419,6 +420,11 @@ impl Engine {
         // What failed says itself how it did.
         let told = report.ending != Ending::Failed;
         for line in report.rounds.iter().filter(|_| told).filter_map(Round::line).collect::<BTreeSet<_>>() {
+            let notice = report.notice.get_or_insert_default();
+            notice.push_str(if notice.is_empty() { "" } else { "\n" });
+            notice.push_str(&line);
+        }
+        for line in silence {
             let notice = report.notice.get_or_insert_default();
             notice.push_str(if notice.is_empty() { "" } else { "\n" });
             notice.push_str(&line);
