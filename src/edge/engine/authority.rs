@@ -453,7 +453,7 @@ impl Engine {
         if loosening.skill().is_some() {
             self.reload_skills().await;
         }
-        self.jobs_wake().notify_one();
+        self.jobs_doubt();
         Ok(())
     }
 }

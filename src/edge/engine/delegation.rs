@@ -30,6 +30,8 @@ const BELOW: &str = "/task-";
 const MOST: usize = 3;
 /// The longest that one may take.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// How one ended that took longer: nobody stopped it.
+const LATE: &str = "took too long and was ended";
 
 /// Returns the conversation in which what a conversation says is shown: of work that was handed over, the one that it came
 /// from; else itself.
@@ -167,7 +169,7 @@ impl Engine {
             turned = turned => match turned {
                 Ok(Ok(finished)) => finished,
                 Ok(Err(_)) => self.broken(&name, session, asked, began).await,
-                Err(_) => return (self.overran(&name, session, asked, began).await, "took too long and was ended"),
+                Err(_) => return (self.overran(&name, session, asked, began).await, LATE),
             },
             _ = stopped => self.interrupted(&name, session, asked, began).await,
         };
@@ -264,5 +266,27 @@ fn handed_on(tools: &BTreeSet<String>, wanted: Option<Vec<&str>>) -> Result<BTre
     match wanted.iter().find(|tool| !all.contains(**tool)) {
         Some(tool) => Err(format!("“{}” is no tool that this turn may hand on", exact(&clip(tool)))),
         None => Ok(wanted.into_iter().map(str::to_string).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::turn::Conversation;
+
+    #[test]
+    fn what_took_too_long_is_not_said_to_be_stopped() {
+        let turn = TurnId("T1".to_string());
+        for (how, expected) in [
+            (LATE, "The task “Look.” took too long and was ended."),
+            (ended(Ending::Interrupted), "The task “Look.” was stopped."),
+        ] {
+            let report = TurnReport { ending: Ending::Interrupted, ..TurnReport::of(Conversation::empty()) };
+            let session = SessionId(format!("chat{BELOW}T2"));
+            let (at, asked) = (jiff::Timestamp::UNIX_EPOCH, "Look.".to_string());
+            let finished = Finished { turn: turn.clone(), session, at, asked, seconds: 0.0, report };
+            let reported = Reported { follows: turn.clone(), task: "Look.".to_string(), finished, how };
+            assert_eq!(reported.told(&turn).report.text, expected);
+        }
     }
 }

@@ -25,6 +25,8 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::record::{Finished, kind};
 use crate::edge::engine::skills::Skills;
 use crate::edge::thread::{aside, in_place};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 use standing::{RETRIES, Standing, moment};
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,6 +92,18 @@ struct Known {
     told: BTreeSet<String>,
     /// When the last look ended, in milliseconds of Unix time.
     alive: Option<i64>,
+    /// How long nothing can be due, as far as nothing changes.
+    quiet: Option<Quiet>,
+    /// Counts what may make that wrong.
+    doubts: u64,
+}
+
+/// A while in which nothing can be due.
+struct Quiet {
+    from: Timestamp,
+    until: Timestamp,
+    /// By the clock of this place.
+    zone: TimeZone,
 }
 
 /// One line of the list of jobs.
@@ -139,6 +153,10 @@ impl Engine {
 
     /// Has it looked whether what runs may go on, and what is due.
     pub(super) fn jobs_doubt(&self) {
+        {
+            let mut known = self.jobs.known.lock();
+            (known.quiet, known.doubts) = (None, known.doubts.wrapping_add(1));
+        }
         self.jobs.doubt.notify_one();
         self.jobs.wake.notify_one();
     }

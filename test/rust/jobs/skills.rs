@@ -3,13 +3,27 @@
 
 use super::{confirm, job, says, tick, write};
 use crate::skill_host::{possible, workers};
-use crate::support::engine::{Home, origin, waiting};
+use crate::support::engine::{Home, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::edge::config::Config;
+use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::jobs::Ticked;
+use std::sync::Arc;
 
 const NOTES: &str = "* Boat\n:PROPERTIES:\n:ID: boat\n:END:\nSee [[id:gone]] and [[id:mast]].\n\
                      * Mast\n:PROPERTIES:\n:ID: mast\n:END:\nSee [[id:boat]].\n\
                      * Doctor :private:\n:PROPERTIES:\n:ID: doctor\n:END:\nCANARYDOCTOR [[id:lost]]\n";
+
+/// An engine with the skills that ship.
+async fn shipped(home: &Home, server: &FakeServer) -> Arc<Engine> {
+    let set = |config: &mut Config| {
+        provide(config, &[("fake", server, true)], &["fake"]);
+        config.shipped_skills = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/skills").into());
+    };
+    let engine = home.engine_with(set).await;
+    home.read(&engine).await;
+    engine
+}
 
 fn asks_for(title: &str, task: &str, watch: &str) -> String {
     format!(
@@ -26,7 +40,7 @@ async fn what_only_looks_leaves_a_report_where_something_changed_and_asks_no_mod
         let jobs = asks_for("Rounds", &format!("skill:{skill}"), "memex");
         let home = Home::new(&[("jobs.org", jobs.as_str()), ("notes.org", NOTES)]);
         let server = FakeServer::start([]);
-        let engine = home.served(&server, &["fake"], true).await;
+        let engine = shipped(&home, &server).await;
         assert!(job(&engine).shown.contains(&format!("All Lisp of the skill {skill}")), "{}", job(&engine).shown);
         confirm(&home, &engine, "Rounds").await;
         assert_eq!(tick(&home, &engine, 22).await, Ticked { ran: 1, soon: true, ..Ticked::default() }, "{skill}");
@@ -61,7 +75,7 @@ async fn the_scribe_proposes_notes_of_what_changed_and_spends_nothing_else() {
         Reply::answer(Dialect::OpenAi, &[], &[("c1", "note-distil", args)])
     };
     let server = FakeServer::start([distils("thought")]);
-    let engine = home.served(&server, &["fake"], true).await;
+    let engine = shipped(&home, &server).await;
     confirm(&home, &engine, "Scribe").await;
     assert_eq!(tick(&home, &engine, 22).await.ran, 1);
     assert_eq!(job(&engine).ran.map(|(_, outcome)| outcome).as_deref(), Some("waits"));

@@ -455,3 +455,19 @@ async fn the_line_in_a_log_is_the_clocks_own() {
     assert!(trace.contains("job-log") && !trace.contains("Not proposed by the archivist"), "{trace}");
     engine.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_known_to_be_due_later_is_looked_at_again_when_the_clock_is_moved() {
+    let home = Home::new(&[("plants.org", PLANTS)]);
+    home.clock.live_in("UTC0");
+    let server = FakeServer::start([says("Dry.")]);
+    let engine = home.served(&server, &["fake"], true).await;
+    confirm(&home, &engine, "Plants").await;
+    assert_eq!(tick(&home, &engine, 1).await, Ticked::default());
+    assert_eq!(engine.tick_jobs().await, Ticked::default());
+    // A quarter past ten there is eight here.
+    home.clock.live_in("XYZ2:15");
+    home.clock.advance_seconds(900);
+    assert_eq!(engine.tick_jobs().await.ran, 1);
+    engine.close().await;
+}

@@ -165,13 +165,20 @@ impl Engine {
 
     /// Changes how a job stands, for this session of the program.
     pub(super) fn touch_standing<T>(&self, key: &str, change: impl FnOnce(&mut Standing) -> T) -> T {
-        change(self.jobs.known.lock().standings.entry(key.to_string()).or_default())
+        let mut known = self.jobs.known.lock();
+        known.quiet = None;
+        change(known.standings.entry(key.to_string()).or_default())
     }
 
     /// Changes how a job stands, and stores it. It holds in this session whatever becomes of the store.
     pub(super) async fn keep_standing(&self, key: &str, change: impl FnOnce(&mut Standing)) -> Result<(), String> {
         // In the order in which they are made.
         let _order = self.jobs.storing.lock().await;
+        {
+            // Who looks meanwhile looks again.
+            let mut known = self.jobs.known.lock();
+            known.doubts = known.doubts.wrapping_add(1);
+        }
         let body = self.touch_standing(key, |standing| {
             change(standing);
             standing.stored = standing.looked;

@@ -8,8 +8,8 @@ use crate::domain::memory::view::View;
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Engine;
-use crate::edge::engine::jobs::called;
 use crate::edge::engine::jobs::standing::{AHEAD, Standing, moment};
+use crate::edge::engine::jobs::{Quiet, called};
 use crate::edge::thread::aside;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeSet;
@@ -23,6 +23,8 @@ pub(in crate::edge) const REST: Duration = Duration::from_secs(2);
 const RESTLESS: Duration = Duration::from_secs(60);
 /// A run is late when it was due so many beats of the clock ago while nobody looked, and is not done blindly any more.
 const BEATS: i64 = 5;
+/// It is looked so often at least, whatever is known.
+const LOOKED: SignedDuration = SignedDuration::from_hours(1);
 /// That nothing changed is written down so often at most.
 const KEPT: i64 = 3_600_000;
 
@@ -59,6 +61,15 @@ struct Looked {
     /// Of whom it is stored how they stand.
     store: Vec<String>,
     ticked: Ticked,
+    /// Until when nothing can be due; `None` when something is, or nobody knows.
+    until: Option<Timestamp>,
+}
+
+impl Looked {
+    /// Takes note that something may be due at a moment.
+    fn due_at(&mut self, at: Timestamp) {
+        self.until = self.until.map(|until| until.min(at));
+    }
 }
 
 /// What is to be done about one job.
@@ -84,8 +95,11 @@ impl Engine {
             return Ticked::default();
         }
         let _alone = self.jobs.looking.lock().await;
+        if self.is_quiet() {
+            return Ticked::default();
+        }
         let engine = self.clone();
-        let Looked { due, lost, store, mut ticked } = aside(move || engine.look_at_jobs()).await;
+        let Looked { due, lost, store, mut ticked, .. } = aside(move || engine.look_at_jobs()).await;
         self.revoke_jobs(lost).await;
         for key in store {
             self.note_standing(&key, |_| {}).await;
@@ -109,6 +123,18 @@ impl Engine {
         ticked
     }
 
+    /// Returns whether nothing can be due, as the last look found out.
+    fn is_quiet(&self) -> bool {
+        let (now, zone) = (self.clock.now(), self.clock.zone());
+        let mut known = self.jobs.known.lock();
+        let quiet = known.quiet.as_ref();
+        let is = quiet.is_some_and(|quiet| (quiet.from..quiet.until).contains(&now) && quiet.zone == zone);
+        if is {
+            known.alive = Some(now.as_millisecond());
+        }
+        is
+    }
+
     fn is_stopping(&self) -> bool {
         self.stop.load(std::sync::atomic::Ordering::Relaxed)
     }
@@ -120,6 +146,8 @@ impl Engine {
 
     /// Looks at every job once.
     fn look_at_jobs(&self) -> Looked {
+        // What changes meanwhile is looked at the next time.
+        let doubts = self.jobs.known.lock().doubts;
         // What is confirmed meanwhile is about what stands there by then.
         let counts = self.confirmed_work();
         let (all, now, view) = (self.found_jobs(), self.clock.now(), self.view());
@@ -128,7 +156,8 @@ impl Engine {
         // Only what was due while nobody looked is late: not what waited for another job, or for the user.
         let asleep = alive.is_none_or(|alive| now.duration_since(alive) > patience);
         let line = Some(now.checked_sub(patience).unwrap_or(now)).filter(|_| asleep);
-        let (mut looked, mut told) = (Looked::default(), BTreeSet::new());
+        let until = now.checked_add(LOOKED).ok();
+        let (mut looked, mut told) = (Looked { until, ..Looked::default() }, BTreeSet::new());
         let (mut keys, mut present, mut away) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let mut waiting = Vec::new();
         for found in &all {
@@ -139,6 +168,8 @@ impl Engine {
                 waiting.push(&**job);
             } else if self.may_run(job, &view, &mut told) {
                 self.look_at(job, &text, &view, (now, line), &mut looked);
+            } else {
+                looked.until = None;
             }
             if skill_of_task(&job.task).is_some() && job.lisp.is_none() {
                 away.insert((loosening.file, loosening.heading));
@@ -150,6 +181,10 @@ impl Engine {
         let mut known = self.jobs.known.lock();
         known.told = told;
         known.standings.retain(|key, _| keys.contains(key));
+        if known.doubts == doubts {
+            let zone = self.clock.zone();
+            known.quiet = looked.until.map(|until| Quiet { from: now, until, zone });
+        }
         drop(known);
         self.jobs.watched.lock().keep(|key| keys.contains(key));
         let lost = counts.into_iter().filter(|loosening| !present.contains(&loosening.hash()));
@@ -230,14 +265,27 @@ impl Engine {
         if begins {
             into.store.push(key.clone());
         }
-        if standing.paused || self.jobs.running.lock().contains_key(&key) {
+        if standing.paused {
             return;
         }
-        let Some(state) = self.watched(job, view) else { return };
+        let state = self.watched(job, view).filter(|_| !self.jobs.running.lock().contains_key(&key));
+        let Some(state) = state else {
+            into.until = None;
+            return;
+        };
         let look = match &job.when {
             When::Due(rhythm) => self.look_at_rhythm((job, rhythm), &standing, state, (now, line)),
             When::Changed => self.look_at_hook(job, state, now),
         };
+        match (look, &job.when) {
+            (Look::Nothing, When::Due(rhythm)) => {
+                let retry = standing.retry.and_then(moment);
+                let next = rhythm.next(now, standing.last(now), &self.clock.zone());
+                [next, retry].into_iter().flatten().filter(|at| *at > now).for_each(|at| into.due_at(at));
+            }
+            (Look::Nothing, When::Changed) if self.job_standing(&key).seen == Some(state) => {}
+            _ => into.until = None,
+        }
         match look {
             Look::Nothing => return,
             Look::Soon => into.ticked.soon = true,
