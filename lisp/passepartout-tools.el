@@ -51,7 +51,8 @@
     "lisp-balance" "literate-check" "literate-tangle" "memory-report"
     "note-distil" "notes-undistilled" "memory-garden" "inbox-propose"
     "links-suggest" "manual-search" "create-skill" "edit-skill"
-    "delegate-task" "set-cascade" "job-log")
+    "delegate-task" "set-cascade" "job-log" "setting-explain"
+    "setting-change" "setting-undo")
   "Names that a tool of your own cannot have.")
 
 (defconst passepartout-tools--effects

@@ -534,6 +534,8 @@ A key that was meant for something else then approves nothing."
   "Show what moved memory, newest first." t)
 (autoload 'passepartout-undo "passepartout-memory"
   "Show what undoing the agent's last changes would do, and ask." t)
+(autoload 'passepartout-undo-setting "passepartout-settings"
+  "Propose to put back the setting that the agent changed last." t)
 (autoload 'passepartout-redo "passepartout-memory"
   "Show what doing again what was undone last would do, and ask." t)
 (autoload 'passepartout-blame "passepartout-memory"

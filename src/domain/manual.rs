@@ -53,6 +53,14 @@ impl Manual {
         nodes.sort_by_key(|node| std::cmp::Reverse(titled(node.title(), words)));
         nodes.iter().take(most).map(section).collect()
     }
+
+    /// Returns the sections in which a text stands as it is, in the order of the manual.
+    pub fn speaking_of(&self, text: &str) -> Vec<String> {
+        let part = |c: char| c.is_alphanumeric() || c == '-';
+        let whole = |body: &str| body.match_indices(text).any(|(at, _)| !body[at + text.len()..].starts_with(part));
+        let speaks = self.view.nodes().filter(|node| node.index > 0 && whole(node.body()));
+        speaks.map(|node| section(&node).path.join(" › ")).collect()
+    }
 }
 
 /// Returns how many of some words stand in a title, in whatever form: they begin alike.
@@ -82,6 +90,15 @@ fn section(node: &NodeRef) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sections_that_speak_of_an_option_are_named() {
+        let manual =
+            Manual::of("* A\nSee =pp-plan=.\n** B\nSee =pp-plan-hours=.\n* C\n** D\n=pp-plan-hours= and =pp-plan=\n");
+        assert_eq!(manual.speaking_of("pp-plan"), ["A", "C › D"]);
+        assert_eq!(manual.speaking_of("pp-plan-hours"), ["A › B", "C › D"]);
+        assert!(manual.speaking_of("pp-none").is_empty());
+    }
 
     #[test]
     fn the_section_that_speaks_of_something_is_found() {

@@ -33,6 +33,7 @@ pub mod recall;
 pub mod replace;
 pub mod route;
 pub mod scope;
+pub mod setting;
 pub mod sexp;
 pub mod signal;
 pub mod skill;

@@ -73,7 +73,7 @@ pub enum Effect {
     Fetch,
     /// Hands work over to a turn of its own, in which everything is judged as in any other.
     Delegate,
-    /// Changes a setting of the agent's own.
+    /// Changes a setting of the agent's own: which providers are asked, or an option of the user's Emacs.
     Configure,
     /// What a tool of the user's own does, as they declared it.
     Custom(Class),
@@ -251,6 +251,15 @@ pub const EDIT_SKILL: &str = "edit-skill";
 /// The tool that sets which providers are asked.
 pub const SET_CASCADE: &str = "set-cascade";
 
+/// The tool that says what a setting of the user's Emacs is.
+pub const SETTING_EXPLAIN: &str = "setting-explain";
+
+/// The tool that changes one setting of the user's Emacs.
+pub const SETTING_CHANGE: &str = "setting-change";
+
+/// The tool that puts back a setting that was changed so.
+pub const SETTING_UNDO: &str = "setting-undo";
+
 /// The tool that hands work over to a turn in the background.
 pub const DELEGATE: &str = "delegate-task";
 
@@ -261,7 +270,7 @@ pub fn writes_skills(name: &str) -> bool {
 
 /// Returns whether what a tool would do may be approved in the user's Emacs alone, whatever other channels may approve.
 pub fn approved_in_emacs_alone(name: &str) -> bool {
-    matches!(name, CONFIRM | SET_CASCADE) || writes_skills(name)
+    matches!(name, CONFIRM | SET_CASCADE | SETTING_CHANGE | SETTING_UNDO) || writes_skills(name)
 }
 
 /// The tool that stands for the first contact with an embedding server that is not local; only a human's own command

@@ -3,6 +3,7 @@
 use crate::domain::editor::{Question, Row};
 use crate::domain::id::SessionId;
 use crate::domain::port::Locality;
+use crate::domain::setting::{Change, SettingFact, Told};
 use crate::domain::signal::Said;
 use crate::domain::tool::Limits;
 use crate::domain::turn::earlier::Older;
@@ -60,10 +61,40 @@ pub trait Editor: Send + Sync {
     async fn turns_before(&self, _session: &SessionId, _name: &str) -> Result<Older, String> {
         Err("there is no Emacs to ask".to_string())
     }
+    /// Returns what the Emacs whose settings count tells of one option, or of those that fit some words.
+    async fn settings(&self, _wanted: &Wanted) -> Result<Vec<Told>, String> {
+        Err("there is no Emacs to ask: settings are told where one is connected".to_string())
+    }
+    /// Finds out what a change of an option would do, without changing it.
+    async fn weigh(&self, _change: &Change) -> Result<SettingFact, Unchanged> {
+        Err(Unchanged::Refused("there is no Emacs to ask: settings are changed where one is connected".to_string()))
+    }
+    /// Changes an option, where all is as it was found out.
+    async fn set(&self, _change: &Change, _found: &SettingFact) -> Result<(), Unchanged> {
+        Err(Unchanged::Refused("there is no Emacs to ask: settings are changed where one is connected".to_string()))
+    }
     /// Calls a tool that the user's Emacs declared, and waits for what it answers as long as the call says.
     async fn call(&self, _call: &Call) -> Result<String, Unanswered> {
         Err(Unanswered::Not("the Emacs that declared the tool is not there".to_string()))
     }
+}
+
+/// Which options Emacs is to tell of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The one of this name, with all of its documentation.
+    One(String),
+    /// Those that fit these words; all without.
+    Fitting(String),
+}
+
+/// Why a change of an option came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unchanged {
+    /// Emacs refuses it, and nothing was changed; why.
+    Refused(String),
+    /// Emacs did not say.
+    Unknown(String),
 }
 
 /// Whom a request may go to, for the user's own function.

@@ -60,6 +60,7 @@ mod recall;
 mod rules;
 mod runtime;
 mod sandbox;
+mod settings;
 mod settle;
 mod skill;
 mod skill_host;

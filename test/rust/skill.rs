@@ -378,6 +378,7 @@ fn every_shipped_skill_loads_and_every_rule_has_an_example() {
         names,
         [
             "archivist",
+            "config",
             "context-manager",
             "dispatcher",
             "event-orchestrator",

@@ -58,7 +58,8 @@ pub fn badge(effect: Option<Effect>, facts: &Facts) -> Badge {
         Effect::EditOrg | Effect::WriteFile | Effect::Execute if facts.not_undoable.is_none() => Badge::Undoable,
         Effect::EditOrg | Effect::WriteFile | Effect::Execute => Badge::Irreversible,
         Effect::Commit => Badge::ByGit,
-        // What was asked of somebody meanwhile cannot be unasked.
+        // What was set in Emacs can be put back; what was asked of somebody meanwhile cannot be unasked.
+        Effect::Configure if facts.setting.is_some() && facts.unknown.is_empty() => Badge::Undoable,
         Effect::Configure => Badge::Irreversible,
         // What was sent cannot be unsent, and what Lisp does was not looked at.
         Effect::Evaluate | Effect::Send | Effect::Fetch => Badge::Irreversible,

@@ -7,6 +7,7 @@ use crate::domain::hash::ContentHasher;
 use crate::domain::id::FactsHash;
 use crate::domain::label::Privacy;
 use crate::domain::policy::mandate::Mandate;
+use crate::domain::setting::SettingFact;
 use crate::domain::undo::Image;
 use std::collections::BTreeMap;
 
@@ -60,6 +61,8 @@ pub struct Facts {
     /// Which headings an edit would mark done while something below them is open. It follows from the edits and from
     /// what counts as done.
     pub left_open: Vec<LeftOpen>,
+    /// What would become of a setting of the user's Emacs.
+    pub setting: Option<SettingFact>,
 }
 
 /// What a gate of a skill answered about one action. It is one verdict among others: the strictest wins.
@@ -468,6 +471,9 @@ impl Facts {
         self.hash_answers(&mut hasher);
         for left in &self.left_open {
             hasher.text("left open").text(&left.to_string());
+        }
+        if let Some(setting) = &self.setting {
+            setting.hash_into(&mut hasher);
         }
         match &self.walls {
             None | Some(WallsFact::All) => {}

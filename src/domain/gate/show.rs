@@ -8,6 +8,7 @@ use crate::domain::gate::plan::FlightPlan;
 use crate::domain::gate::secret::mask_shown;
 use crate::domain::gate::{Facts, reach};
 use crate::domain::inert::exact;
+use crate::domain::setting::SettingFact;
 use crate::domain::tool::{Effect, RESTORE};
 use crate::domain::undo::Image;
 use serde_json::Value;
@@ -114,6 +115,9 @@ pub fn body(action: &Action, facts: &Facts, project: &str) -> String {
         for left in &commit.left {
             field(&mut out, "stays uncommitted", left);
         }
+    }
+    for (name, said) in facts.setting.iter().flat_map(SettingFact::lines) {
+        field(&mut out, name, &said);
     }
     quotes(&mut out, facts);
     for doubt in &facts.doubts {

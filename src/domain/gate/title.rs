@@ -7,8 +7,10 @@ use crate::domain::gate::secret::mask_shown;
 use crate::domain::inert::exact;
 use crate::domain::policy::held::GONE;
 use crate::domain::policy::loosening::{OFF, SKILL};
+use crate::domain::setting::named;
 use crate::domain::tool::{
-    CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, LOG_JOB, RESTORE, SET_CASCADE, SKILL_READ,
+    CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, LOG_JOB, RESTORE, SET_CASCADE, SETTING_CHANGE,
+    SETTING_EXPLAIN, SETTING_UNDO, SKILL_READ,
 };
 use serde_json::Value;
 
@@ -152,6 +154,19 @@ fn words(action: &Action, facts: &Facts) -> String {
                 ),
             }
         }
+        SETTING_EXPLAIN => match given("query") {
+            Some(query) => format!("Look up the setting {}", plain(query)),
+            None => "List the settings".to_string(),
+        },
+        SETTING_CHANGE => {
+            let held = action.args().get("keep").and_then(|keep| keep.as_bool()).unwrap_or(false);
+            let (option, value) = (given("option").unwrap_or("?"), given("value").unwrap_or("?"));
+            format!("Set {} to {}{}", plain(&named(option)), plain(value), if held { " for good" } else { "" })
+        }
+        SETTING_UNDO => match &facts.setting {
+            Some(setting) => format!("Put {} back to {}", plain(&setting.option), plain(&setting.to)),
+            None => format!("Put back the setting of {}", plain(given("change").unwrap_or("the last change"))),
+        },
         DELEGATE => format!("Hand over: {}", text("task")),
         CREATE_SKILL => format!("Make the skill {}", plain(given("skill").unwrap_or("?"))),
         EDIT_SKILL => format!("Change the skill {}", plain(given("skill").unwrap_or("?"))),

@@ -2,7 +2,7 @@
 
 use super::{
     CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, Effect, Kind, LOG_JOB, Limits, Offered, Param,
-    RESTORE, SET_CASCADE, SKILL_READ, Stands, Tool,
+    RESTORE, SET_CASCADE, SETTING_CHANGE, SETTING_EXPLAIN, SETTING_UNDO, SKILL_READ, Stands, Tool,
 };
 use crate::domain::action::Target;
 use crate::domain::editor::{LOOK, SHOW};
@@ -748,6 +748,52 @@ pub(super) const TOOLS: &[Tool] = &[
         effect: Effect::Configure,
         stands: Stands::Never,
         target: Target::System,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: SETTING_EXPLAIN,
+        summary: "Say what a setting of Passepartout in the user's Emacs is: its documentation, type, value and standard, or \
+                  list those that fit some words.",
+        params: &[may(
+            "query",
+            Kind::Text,
+            "the option's name, such as passepartout-plan-hours, or words; all without",
+        )],
+        effect: Effect::ReadEditor,
+        stands: Stands::Never,
+        target: Target::Emacs,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: SETTING_CHANGE,
+        summary: "Change one setting of Passepartout in the user's Emacs; it waits for the user. setting-explain says which \
+                  may be proposed.",
+        params: &[
+            need("option", "its name, such as passepartout-plan-hours"),
+            need("value", "its new value as plain Lisp data, such as t, nil, 30, \"text\" or ((\"code\" . 3))"),
+            may("keep", Kind::Flag, "whether it is saved for good, and does not hold for this Emacs alone"),
+        ],
+        effect: Effect::Configure,
+        stands: Stands::Never,
+        target: Target::Emacs,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: SETTING_UNDO,
+        summary: "Put back a setting that setting-change changed, with what was saved of it; it waits for the user.",
+        params: &[may("change", Kind::Text, "the name of the change; the last one without")],
+        effect: Effect::Configure,
+        stands: Stands::Never,
+        target: Target::Emacs,
         paths: &[],
         hosts: &[],
         limits: Limits::USUAL,

@@ -20,6 +20,7 @@ pub mod read;
 pub(super) mod rehearse;
 mod remove;
 mod restore;
+mod setting;
 pub mod shell;
 mod skill;
 pub mod write;
@@ -34,7 +35,9 @@ use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::outside::Piece;
 use crate::domain::port::{Actuator, Content, LogLevel};
-use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE, SKILL_READ, Stands, is_user, writes_skills};
+use crate::domain::tool::{
+    CONFIRM, Class, Effect, RESTORE, SET_CASCADE, SETTING_EXPLAIN, SKILL_READ, Stands, is_user, writes_skills,
+};
 use crate::edge::engine::Engine;
 use crate::edge::engine::cascade::Choice;
 use crate::edge::engine::changes::Act;
@@ -260,11 +263,13 @@ impl Actuators {
                     Err(why) => Done::failed(format!("{why}; it was not handed over")),
                 }
             }
-            Effect::Configure => self.set_cascade(action).await,
+            Effect::Configure if action.tool() == SET_CASCADE => self.set_cascade(action).await,
+            Effect::Configure => self.change_setting(act, cleared).await,
             Effect::Evaluate => self.evaluate(cleared).await,
             Effect::Send if action.tool() == CONFIRM => self.confirm_rule(action).await,
             Effect::Send => self.confirm(action).await,
             Effect::Fetch => self.fetch(action).await,
+            Effect::ReadEditor if action.tool() == SETTING_EXPLAIN => self.explain_setting(action).await,
             Effect::ReadEditor | Effect::ShowInEditor => self.ask_editor(cleared).await,
             Effect::Commit => self.commit(cleared).await,
             Effect::Custom(class) => self.call_own(cleared, class).await,

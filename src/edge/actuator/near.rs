@@ -30,7 +30,7 @@ fn inbox_of(view: &View) -> Option<String> {
 }
 
 /// The manual of this very version.
-fn manual() -> &'static Manual {
+pub(super) fn manual() -> &'static Manual {
     static MANUAL: OnceLock<Manual> = OnceLock::new();
     MANUAL.get_or_init(|| Manual::of(include_str!("../../../docs/manual.org")))
 }

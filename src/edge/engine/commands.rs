@@ -45,6 +45,8 @@ ends, /cascade keep NAME NAME… for good; /cascade usual takes that back; NAME/
 - /focus HEADING or /focus FOLDER narrows what the agent looks at; /unfocus takes that back; /focus says where it stands
 - /scope memex, /scope session or /scope project widens or narrows it
 - /set NAME VALUE is told to the model for as long as the focus lasts; “budget” is the tokens of notes in a prompt
+- /settings says which settings there are; /settings WORDS explains those that fit; /settings undo puts the last one \
+back that the agent changed
 - /help shows this; /help WORDS shows what the manual says of them
 What does not begin with a slash is asked as it stands. Without a model, “help” shows what can be asked.
 In Emacs: C-c RET sends, C-c C-k stops the answer; M-x passepartout-flight-plans, passepartout-gate-trace, \

@@ -4,6 +4,7 @@ use crate::domain::action::Action;
 use crate::domain::id::TurnId;
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{Sink, Streamed};
+use crate::domain::tool::{SETTING_EXPLAIN, SETTING_UNDO};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::turns::Ask;
@@ -45,6 +46,12 @@ fn lookup(command: &str) -> Option<Result<Lookup, String>> {
         "links" if rest.is_empty() => Ok(("links-suggest", args(&[]))),
         "links" => Ok(("links-suggest", args(&[("id", rest)]))),
         "help" if !rest.is_empty() => Ok(("manual-search", args(&[("query", rest)]))),
+        "settings" => match rest.split_once(char::is_whitespace).unwrap_or((rest, "")) {
+            ("", _) => Ok((SETTING_EXPLAIN, args(&[]))),
+            ("undo", "") => Ok((SETTING_UNDO, args(&[]))),
+            ("undo", change) => Ok((SETTING_UNDO, args(&[("change", change.trim())]))),
+            _ => Ok((SETTING_EXPLAIN, args(&[("query", rest)]))),
+        },
         "garden" if rest.is_empty() => Ok(("memory-garden", args(&[]))),
         "garden" => Err("write /garden".to_string()),
         "undistilled" if rest.is_empty() => Ok(("notes-undistilled", args(&[]))),
@@ -120,6 +127,10 @@ mod tests {
         check("links boat", r#"{"id":"boat"}"#);
         check("help", "another");
         check("help flight plans", r#"manual-search {"query":"flight plans"}"#);
+        check("settings", "setting-explain {}");
+        check("settings plan hours", r#"setting-explain {"query":"plan hours"}"#);
+        check("settings undo", "setting-undo {}");
+        check("settings undo abc", r#"setting-undo {"change":"abc"}"#);
         check("reports", "another");
         check("undo", "another");
     }

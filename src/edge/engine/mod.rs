@@ -53,6 +53,7 @@ mod repl;
 pub mod restore;
 pub mod rollback;
 mod selector;
+pub mod settings;
 mod share;
 mod skill_edit;
 pub mod skill_list;

@@ -115,9 +115,9 @@ impl EditPlanner for Lookout {
             }
             Effect::EditOrg => engine.plan_org(action, paths).map(edits),
             Effect::Commit => Ok(engine.plan_commit(action, scope)),
+            Effect::Configure => engine.plan_setting(action),
             Effect::Reply
             | Effect::Delegate
-            | Effect::Configure
             | Effect::ReadMemory
             | Effect::ReadFile
             | Effect::Execute

@@ -5,11 +5,12 @@
 use crate::domain::editor::{Question, Row};
 use crate::domain::gate::place;
 use crate::domain::id::SessionId;
+use crate::domain::setting::{Change, SettingFact, Told};
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Rights, Said, Source};
 use crate::domain::turn::earlier::Older;
-use crate::edge::editor::{Buffer, Call, Editor, Offer, Selection, Splice, Unanswered};
+use crate::edge::editor::{Buffer, Call, Editor, Offer, Selection, Splice, Unanswered, Unchanged, Wanted};
 use crate::edge::peers::pulse;
 use crate::edge::runtime::Letter;
 use crate::edge::runtime::editor::{EmacsEditor, Seen};
@@ -338,6 +339,27 @@ impl Editor for Clients {
 
     async fn turns_before(&self, session: &SessionId, name: &str) -> Result<Older, String> {
         Ok(older_in(&self.chat_turns(session, "before", name).await?, &str::to_string))
+    }
+
+    async fn settings(&self, wanted: &Wanted) -> Result<Vec<Told>, String> {
+        match self.get(OWN) {
+            Some(own) => own.editor.settings(wanted).await,
+            None => Err("the Emacs whose settings count is not there".to_string()),
+        }
+    }
+
+    async fn weigh(&self, change: &Change) -> Result<SettingFact, Unchanged> {
+        match self.get(OWN) {
+            Some(own) => own.editor.weigh(change).await,
+            None => Err(Unchanged::Refused("the Emacs whose settings count is not there".to_string())),
+        }
+    }
+
+    async fn set(&self, change: &Change, found: &SettingFact) -> Result<(), Unchanged> {
+        match self.get(OWN) {
+            Some(own) => own.editor.set(change, found).await,
+            None => Err(Unchanged::Refused("the Emacs whose settings count is not there".to_string())),
+        }
     }
 
     async fn call(&self, call: &Call) -> Result<String, Unanswered> {

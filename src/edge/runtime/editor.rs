@@ -3,9 +3,12 @@
 use crate::domain::action::texts;
 use crate::domain::editor::{self, Row};
 use crate::domain::id::SessionId;
+use crate::domain::setting::{Change, Saved, SettingFact, Told};
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::editor::{Buffer, Call, Candidate, Offer, Selection, Splice, Unanswered as CallUnanswered};
+use crate::edge::editor::{
+    Buffer, Call, Candidate, Offer, Selection, Splice, Unanswered as CallUnanswered, Unchanged, Wanted,
+};
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::show::place;
 use parking_lot::Mutex;
@@ -27,6 +30,11 @@ const CALLED_WITH: usize = 256 * 1024;
 const CHOSEN: usize = 64;
 /// So many bytes it may say of why it failed.
 const ANSWERED: usize = 4 * 1024;
+
+/// So many settings are told of at once.
+const SETTINGS: usize = 100;
+/// What is said when Emacs says nothing.
+const SILENT: &str = "Emacs did not answer within 10 seconds; try again when it is idle";
 
 /// How many questions this process has asked, over all connections.
 static ASKED: AtomicU64 = AtomicU64::new(0);
@@ -141,6 +149,19 @@ impl EmacsEditor {
     fn give_up(&self, number: u64) -> bool {
         let waited = self.waiting.lock().remove(&number).is_some();
         waited && self.outbox.withdraw(number)
+    }
+}
+
+/// Returns a change of a setting as Emacs is asked for it.
+fn changed(action: &str, change: &Change) -> Plist {
+    let payload = Plist::new()
+        .keyword("action", action)
+        .text("option", change.option.as_str())
+        .value("value", change.value.clone());
+    match &change.saved {
+        Saved::Stays => payload.text("save", "stays"),
+        Saved::As(value) => payload.text("save", "as").value("saved", value.clone()),
+        Saved::Nothing => payload.text("save", "nothing"),
     }
 }
 
@@ -262,6 +283,72 @@ impl EmacsEditor {
         }
         let names = answer.list_at("names").iter().filter_map(Sexp::as_text).take(CHOSEN);
         Ok(Selection::These(names.map(str::to_string).collect()))
+    }
+
+    /// Asks what is told of settings, as [`crate::edge::editor::Editor::settings`] says.
+    pub async fn settings(&self, wanted: &Wanted) -> Result<Vec<Told>, String> {
+        let payload = Plist::new().keyword("action", "settings");
+        let payload = match wanted {
+            Wanted::One(option) => payload.text("option", option.as_str()),
+            Wanted::Fitting(words) => payload.text("words", words.as_str()),
+        };
+        let (answer, text) = self.ask(payload).await.map_err(|_| SILENT.to_string())?;
+        if !answer.flag_at("ok") {
+            return Err(if text.is_empty() { "Emacs refused".to_string() } else { text });
+        }
+        let told = |row: &Sexp| {
+            let text = |key: &str| row.text_at(key).unwrap_or_default().to_string();
+            Some(Told {
+                option: row.text_at("option")?.to_string(),
+                summary: text("summary"),
+                documentation: text("documentation"),
+                kind: text("kind"),
+                value: row.text_at("value").map(str::to_string),
+                standard: row.text_at("standard").map(str::to_string),
+                state: text("state"),
+            })
+        };
+        Ok(answer.list_at("rows").iter().filter_map(told).take(SETTINGS).collect())
+    }
+
+    /// Finds out what a change of a setting would do, as [`crate::edge::editor::Editor::weigh`] says.
+    pub async fn weigh(&self, change: &Change) -> Result<SettingFact, Unchanged> {
+        let asked = self.ask(changed("setting-weigh", change)).await;
+        let (answer, text) = asked.map_err(|_| Unchanged::Unknown(SILENT.to_string()))?;
+        if !answer.flag_at("ok") {
+            return Err(Unchanged::Refused(if text.is_empty() { "Emacs refuses it".to_string() } else { text }));
+        }
+        let said = |key: &str| answer.text_at(key).map(str::to_string);
+        match (said("summary"), said("now"), said("to")) {
+            (Some(summary), Some(now), Some(to)) => Ok(SettingFact {
+                option: change.option.clone(),
+                summary,
+                now,
+                to,
+                saved: said("saved"),
+                saved_then: said("saved-then"),
+                undoes: None,
+            }),
+            _ => Err(Unchanged::Unknown("what Emacs answered is not complete".to_string())),
+        }
+    }
+
+    /// Changes a setting, as [`crate::edge::editor::Editor::set`] says.
+    pub async fn set(&self, change: &Change, found: &SettingFact) -> Result<(), Unchanged> {
+        let payload =
+            changed("setting-set", change).text("now", found.now.as_str()).maybe("was-saved", found.saved.as_deref());
+        let (answer, text) = self.ask(payload).await.map_err(|unanswered| match unanswered {
+            Unanswered::Withdrawn => Unchanged::Refused(
+                "Emacs was busy for 10 seconds, so nothing was changed; try again when it is idle".to_string(),
+            ),
+            Unanswered::Taken => Unchanged::Unknown(
+                "Emacs did not answer within 10 seconds after it took the change: it may have been done".to_string(),
+            ),
+        })?;
+        match answer.flag_at("ok") {
+            true => Ok(()),
+            false => Err(Unchanged::Refused(if text.is_empty() { "Emacs refused it".to_string() } else { text })),
+        }
     }
 
     /// Asks for a turn of a chat, or for those before it, as [`crate::edge::editor::Editor::earlier_turn`] says.

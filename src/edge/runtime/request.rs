@@ -82,6 +82,7 @@ requests! {
     CassetteRecord = "cassette-record", PROPOSE, Does::Acts;
     CassetteStop = "cassette-stop", PROPOSE, Does::Acts;
     SetCascade = "set-cascade", PROPOSE, Does::Acts;
+    SettingUndo = "setting-undo", PROPOSE, Does::Acts;
     RuleConfirm = "rule-confirm", PROPOSE, Does::Acts;
     RuleWithdraw = "rule-withdraw", PROPOSE, Does::Acts;
     Skills = "skills", PRIVATE, Does::Looks;
@@ -166,7 +167,7 @@ mod tests {
         }
         assert_eq!(
             shown.join(" "),
-            "hello status query context context-pin identity job models model-list costs preset cassette-record cassette-stop set-cascade rule-confirm \
+            "hello status query context context-pin identity job models model-list costs preset cassette-record cassette-stop set-cascade setting-undo rule-confirm \
              rule-withdraw skill-test skill-reload skill-confirm skill-disable skill-enable focus endorse rescan command org-settings provider-settings define-tool undefine-tool"
         );
         assert_eq!(Request::read(&Sexp::read("(:action :no-such)").unwrap()), None);

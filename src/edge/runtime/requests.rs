@@ -350,6 +350,10 @@ async fn answer(
         }
         Request::CassetteStop => Ok(Plist::new().text("text", engine.stop_cassette(origin)?)),
         Request::Costs => costs::costs(engine, origin, payload).await,
+        Request::SettingUndo => {
+            let said = engine.propose_setting_undo(origin, payload.text_at("change")).await;
+            Ok(Plist::new().text("text", said))
+        }
         Request::SetCascade => {
             let names: Vec<String> =
                 payload.list_at("cascade").iter().filter_map(Sexp::as_name).map(str::to_string).collect();

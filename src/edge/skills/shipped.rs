@@ -3,6 +3,7 @@
 /// Each with its name and its text.
 const SHIPPED: &[(&str, &str)] = &[
     ("archivist", include_str!("../../../skills/archivist.org")),
+    ("config", include_str!("../../../skills/config.org")),
     ("context-manager", include_str!("../../../skills/context-manager.org")),
     ("dispatcher", include_str!("../../../skills/dispatcher.org")),
     ("event-orchestrator", include_str!("../../../skills/event-orchestrator.org")),

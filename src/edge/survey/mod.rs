@@ -27,6 +27,7 @@ use crate::domain::label::Privacy;
 use crate::domain::policy::mandate::Mandate;
 use crate::domain::port::{SkillHost, Surveyor};
 use crate::domain::scope::Scope;
+use crate::domain::setting::SettingFact;
 use crate::domain::tool::{Class, Effect, RESTORE, Tool, Toolbox, own};
 use crate::edge::thread;
 use async_trait::async_trait;
@@ -80,6 +81,8 @@ pub struct Predicted {
     pub places: Vec<String>,
     /// Which headings would be done while something below them is open.
     pub left_open: Vec<LeftOpen>,
+    /// What would become of a setting of the user's Emacs.
+    pub setting: Option<SettingFact>,
 }
 
 /// Knows what the files and nodes of the user are: how private, and whether Emacs visits them.
@@ -215,10 +218,9 @@ impl Survey {
                 self.predict(&roads, action, tool, scope, &mut facts);
                 facts.own_note = self.is_own_note(action, tool, &facts.paths);
             }
-            Effect::Commit => self.predict(&roads, action, tool, scope, &mut facts),
+            Effect::Commit | Effect::Configure => self.predict(&roads, action, tool, scope, &mut facts),
             Effect::Reply
             | Effect::Delegate
-            | Effect::Configure
             | Effect::ReadMemory
             | Effect::ReadFile
             | Effect::ReadEditor
@@ -340,11 +342,12 @@ impl Survey {
     fn predict(&self, roads: &Roads, action: &Action, tool: &Tool, scope: &Scope, facts: &mut Facts) {
         let Some(planner) = &self.edits else { return };
         match planner.plan(action, tool, scope, &facts.paths) {
-            Ok(Predicted { edits, puts, commit, impossible, left, put_texts, doubts, places, left_open }) => {
+            Ok(Predicted { edits, puts, commit, impossible, left, put_texts, doubts, places, left_open, setting }) => {
                 // What is refused names them, so it is as private as they are.
                 let named = left_open.iter().map(|left| left.privacy).max();
                 facts.privacy = facts.privacy.max(named);
                 facts.left_open = left_open;
+                facts.setting = setting;
                 let open = |path: &str| self.whereabouts.is_open(path);
                 // Nothing of it is read, so how private the rest of it is says nothing of this.
                 facts.paths.extend(places.iter().map(|place| path::look(roads, BY_NOTE, place, scope, &open)));

@@ -39,6 +39,7 @@ fn worst(name: &str, targets: &Targets) -> Vec<String> {
         "model-list" => one(":provider \"evil\"".to_string()),
         "preset" => one(":name \"wide\"".to_string()),
         "cassette-record" => vec![format!(":file \"{bashrc}\""), format!(":file \"{memex}/tape.jsonl\"")],
+        "setting-undo" => one(":change \"no-such\"".to_string()),
         "set-cascade" => one(":cascade (\"evil\") :keep t".to_string()),
         "jobs" => one(String::new()),
         // One that waits; letting it rest tightens, and is anybody's.

@@ -11,7 +11,8 @@ use crate::domain::gate::{Case, Reason, Verdict, reach};
 use crate::domain::label::{Privacy, Provenance};
 use crate::domain::policy::loosening::SKILL;
 use crate::domain::scope::Level;
-use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE};
+use crate::domain::setting::{Stand, stand};
+use crate::domain::tool::{CONFIRM, Class, Effect, RESTORE, SET_CASCADE};
 use crate::domain::web;
 
 /// Passes commands that read only, denies what cannot be meant, asks about the rest.
@@ -169,11 +170,16 @@ pub(super) fn high_impact(evidence: &Evidence<'_>) -> Verdict {
                 false => "It would let more happen without asking you.".to_string(),
             });
         }
-        Effect::Configure => {
+        Effect::Configure if case.action.tool() == SET_CASCADE => {
             why.push(
                 "It decides which models are asked, and so to whom what you ask and your notes are sent.".to_string(),
             );
         }
+        Effect::Configure => why.push(match case.facts.setting.as_ref().map(|setting| stand(&setting.option).0) {
+            Some(Stand::Guards(what)) => format!("It changes a setting that guards {what}."),
+            Some(Stand::May | Stand::Never(_)) => "It changes a setting of yours.".to_string(),
+            None => "What it would change was not found out.".to_string(),
+        }),
         Effect::Send => why.push("Something would leave this machine.".to_string()),
         Effect::Commit => why.push("A commit stays in the history of the project.".to_string()),
         Effect::Fetch => why.extend(fetched(evidence)),
