@@ -23,8 +23,9 @@
 
 ;; A few questions, each of which may be passed over: where the notes
 ;; are, who answers, whether its key is found, and what may be spent.
-;; What was chosen is saved with customize at the end, at once; nothing
-;; is sent anywhere, and the doctor shows what works.
+;; What was chosen is saved with customize at the end, at once.  When
+;; you say so, the provider is asked for its list of models, which shows
+;; whether it is there and takes the key; else nothing is sent anywhere.
 
 ;;; Code:
 
@@ -96,6 +97,65 @@
 ~/.authinfo.gpg, with your key, then M-x passepartout-restart:
   machine %s login apikey password KEY" host host)))))
 
+(defconst passepartout-setup--open-lists '("nvidia" "openrouter")
+  "Providers that tell everybody their models, whatever the key is.")
+
+(defun passepartout-setup--read-try (name)
+  "Ask whether the provider NAME is to be tried; nil where it has no key."
+  (let ((host (passepartout-events--host name)))
+    (and (or (null host) (ignore-errors (passepartout-events--key host)))
+         (y-or-n-p (format "Ask %s now, sending nothing else, whether it %s? "
+                           name (if host "takes your key" "is there"))))))
+
+(defun passepartout-setup--tried (name payload)
+  "Return what PAYLOAD, the answer of the provider NAME, says of its key."
+  (let ((problem (or (plist-get payload :error) (plist-get payload :why)))
+        (count (+ (length (plist-get payload :models))
+                  (or (plist-get payload :more) 0))))
+    (cond
+     (problem (format "%s was tried, and it does not work: %s." name
+                      (string-trim-right (passepartout-events-clean problem)
+                                         "[.[:space:]]+")))
+     ((member name passepartout-setup--open-lists)
+      (format "%s was reached.  It lists its %d models for everybody, so \
+your first question shows whether the key is good." name count))
+     (t (format "%s works: it was reached%s, and lists %d models." name
+                (if (passepartout-events--host name)
+                    " and takes your key" "")
+                count)))))
+
+(defun passepartout-setup--try (name)
+  "Ask the provider NAME for its models, and say what came of it."
+  (let ((told (lambda (text)
+                (passepartout-setup--replace (passepartout-setup--asking name)
+                                             text))))
+    (condition-case problem
+        (progn
+          (passepartout-start)
+          (passepartout-events-send-providers
+           (list name)
+           (lambda ()
+             (passepartout-request
+              :model-list `(:provider ,name :fresh t :contact t)
+              (lambda (payload)
+                (funcall told (passepartout-setup--tried name payload)))))))
+      (error (funcall told (format "%s was not tried: %s" name
+                                   (error-message-string problem)))))))
+
+(defun passepartout-setup--asking (name)
+  "Return what is said while the provider NAME is asked."
+  (format "%s is being asked; M-x passepartout-models asks again." name))
+
+(defun passepartout-setup--replace (line text)
+  "Put TEXT in the place of LINE in the buffer of the setup."
+  (when (get-buffer passepartout-setup--buffer-name)
+    (with-current-buffer passepartout-setup--buffer-name
+      (save-excursion
+        (goto-char (point-min))
+        (when (search-forward line nil t)
+          (let ((inhibit-read-only t))
+            (replace-match text t t)))))))
+
 (defun passepartout-setup--save (option value)
   "Save VALUE for OPTION; return a line that says so.
 Where customize cannot save, it counts for this session."
@@ -125,16 +185,18 @@ M-x customize-group RET passepartout has all settings.\n")
 (defun passepartout-setup ()
   "Ask what Passepartout needs to know at first, and save it.
 That is the folder of your notes, who answers, and what may be spent
-in a day.  Nothing is sent anywhere, and nothing is saved before the
-last question was answered; \\[keyboard-quit] leaves all as it is.  The
-key of a provider is looked for, and never asked for: it belongs into
-auth-source."
+in a day.  Nothing is saved before the last question was answered;
+\\[keyboard-quit] leaves all as it is.  The key of a provider is looked
+for, and never asked for: it belongs into auth-source.  When you say
+so the provider is asked for its list of models, to see whether the key
+works; nothing else is sent anywhere."
   (interactive)
   (let* ((folder (passepartout-setup--read-folder))
          (provider (passepartout-setup--read-provider))
          (dollars (and provider
                        (passepartout-events--host provider)
                        (passepartout-setup--read-dollars)))
+         (try (and provider (passepartout-setup--read-try provider)))
          (lines (list (passepartout-setup--save 'passepartout-directories
                                                 (list folder)))))
     (if (null provider)
@@ -143,13 +205,15 @@ auth-source."
                                       (list provider))
             lines)
       (push (passepartout-setup--key provider) lines)
+      (when try (push (passepartout-setup--asking provider) lines))
       (when dollars
         (push (passepartout-setup--save 'passepartout-day-budget dollars)
               lines)))
     (when (passepartout-running-p)
       (push "The core is running with what was set before; \
 M-x passepartout-restart takes this up." lines))
-    (passepartout-setup--show (nreverse lines))))
+    (passepartout-setup--show (nreverse lines))
+    (when try (passepartout-setup--try provider))))
 
 (provide 'passepartout-setup)
 ;;; passepartout-setup.el ends here

@@ -31,6 +31,7 @@ A symbol among them quits.  SAVED is what was saved, the last first."
                ((symbol-function 'completing-read) next)
                ((symbol-function 'read-string) next)
                ((symbol-function 'passepartout-running-p) #'ignore)
+               ((symbol-function 'y-or-n-p) #'ignore)
                ((symbol-function 'passepartout-events--key)
                 (lambda (host) (and (equal host "api.mistral.ai") "key")))
                ((symbol-function 'customize-save-variable)
@@ -90,6 +91,57 @@ A symbol among them quits.  SAVED is what was saved, the last first."
                              (quit 'left))
                            'left))
             (should-not saved)))
+      (delete-directory folder t))))
+
+(ert-deftest passepartout-setup-tries-a-key-when-it-is-wished ()
+  (let ((folder (directory-file-name (make-temp-file "setup-" t))))
+    (unwind-protect
+        (pcase-dolist
+            (`(,provider ,wished ,answer ,asked ,said)
+             '(("mistral" t (:at "12:00:00" :models ((:name "a") (:name "b"))
+                             :more 1)
+                t "mistral works: it was reached and takes your key, and lists 3")
+               ("mistral" t (:why "api.mistral.ai refuses the key [401]: check it.")
+                t "it does not work: api.mistral.ai refuses the key [401]: check it.")
+               ("mistral" t (:error "no such provider")
+                t "it does not work: no such provider.")
+               ("mistral" t nil t "mistral is being asked")
+               ("mistral" nil nil nil "auth-source has a key")
+               ("ollama" t (:models ((:name "a"))) t
+                "ollama works: it was reached, and lists 1")
+               ;; Without a key there is nothing to try.
+               ("openai" t nil nil "auth-source has no key")))
+          (passepartout-setup-tests--with (list folder provider "")
+            (let ((requests nil))
+              (cl-letf (((symbol-function 'y-or-n-p) (lambda (_) wished))
+                        ((symbol-function 'passepartout-start) #'ignore)
+                        ((symbol-function 'passepartout-events-send-providers)
+                         (lambda (names then)
+                           (should (equal names (list provider)))
+                           (funcall then)))
+                        ((symbol-function 'passepartout-request)
+                         (lambda (action payload function &rest _)
+                           (push (cons action payload) requests)
+                           (when answer (funcall function answer)))))
+                (passepartout-setup))
+              (should (equal requests
+                             (and asked
+                                  `((:model-list :provider ,provider :fresh t
+                                                 :contact t)))))
+              (should (string-search said
+                                     (passepartout-setup-tests--said))))))
+      (delete-directory folder t))))
+
+(ert-deftest passepartout-setup-says-that-a-key-could-not-be-tried ()
+  (let ((folder (directory-file-name (make-temp-file "setup-" t))))
+    (unwind-protect
+        (passepartout-setup-tests--with (list folder "ollama")
+          (cl-letf (((symbol-function 'y-or-n-p) (lambda (_) t))
+                    ((symbol-function 'passepartout-start)
+                     (lambda (&rest _) (error "No module"))))
+            (passepartout-setup))
+          (should (string-search "ollama was not tried: No module"
+                                 (passepartout-setup-tests--said))))
       (delete-directory folder t))))
 
 (ert-deftest passepartout-setup-says-what-could-not-be-saved ()
