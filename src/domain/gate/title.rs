@@ -9,8 +9,8 @@ use crate::domain::policy::held::GONE;
 use crate::domain::policy::loosening::{OFF, SKILL};
 use crate::domain::setting::named;
 use crate::domain::tool::{
-    CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, LOG_JOB, RESTORE, SET_CASCADE, SETTING_CHANGE,
-    SETTING_EXPLAIN, SETTING_UNDO, SKILL_READ,
+    ADD_ID, CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, LOG_JOB, RENDER, RESTORE, SET_CASCADE,
+    SETTING_CHANGE, SETTING_EXPLAIN, SETTING_UNDO, SET_KEYWORD, SKILL_READ,
 };
 use serde_json::Value;
 
@@ -108,6 +108,22 @@ fn words(action: &Action, facts: &Facts) -> String {
             (None, Some(file)) => format!("Read the outline of {}", path(file)),
             (None, None) => "List the files of memory".to_string(),
         },
+        ADD_ID => format!("Give {} an ID", heading("id")),
+        SET_KEYWORD => {
+            let (key, file) = (plain(given("keyword").unwrap_or("?")), path(given("file").unwrap_or("?")));
+            match given("value") {
+                Some(value) => format!("Set {key} of {file} to {}", quoted(value)),
+                None => format!("Take {key} off {file}"),
+            }
+        }
+        RENDER => {
+            let what = given("file").map_or_else(|| heading("id"), path);
+            match given("form") {
+                Some("keywords") => format!("Read the keywords of {what}"),
+                Some("outline") => format!("Read the outline of {what} as it would be exported"),
+                _ => format!("Read {what} as plain text"),
+            }
+        }
         "org-refactor" => format!("Change {}", heading("id")),
         "insert-at-end" => {
             format!(

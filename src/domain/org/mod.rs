@@ -13,6 +13,7 @@ pub mod link;
 pub mod logbook;
 pub mod outline;
 pub mod property;
+pub mod render;
 pub mod scan;
 mod section;
 mod settings;

@@ -77,6 +77,11 @@ pub(super) struct Settings {
     pub too_many_keywords: bool,
 }
 
+/// Returns the setting that a keyword makes, if it makes one.
+pub(super) fn kind(key: &str) -> Option<Kind> {
+    NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(key)).map(|(_, kind)| *kind)
+}
+
 /// Returns the setting that a line makes; `begin` is where the line stands.
 pub(super) fn setting(line: &str, begin: usize) -> Option<Line> {
     let inner = line.trim_start_matches([' ', '\t']);
@@ -84,9 +89,9 @@ pub(super) fn setting(line: &str, begin: usize) -> Option<Line> {
     // The key reaches to the last colon of the first word: `#+FILETAGS::a:` is not FILETAGS.
     let (key, _) = token.rsplit_once(':')?;
     let name = key.strip_prefix("#+")?;
-    let (_, kind) = NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    let kind = kind(name)?;
     let start = begin + (line.len() - inner.len()) + key.len() + 1;
-    Some(Line { kind: *kind, begin, value: start..begin + line.len() })
+    Some(Line { kind, begin, value: start..begin + line.len() })
 }
 
 /// Returns the setting lines of a whole text, in order, those inside blocks included.

@@ -1,8 +1,8 @@
 //! The closed table of builtin tools. What a tool is stands in `tool.rs`.
 
 use super::{
-    CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, Effect, Kind, LOG_JOB, Limits, Offered, Param,
-    RESTORE, SET_CASCADE, SETTING_CHANGE, SETTING_EXPLAIN, SETTING_UNDO, SKILL_READ, Stands, Tool,
+    ADD_ID, CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, Effect, Kind, LOG_JOB, Limits, Offered,
+    Param, RENDER, RESTORE, SET_CASCADE, SETTING_CHANGE, SETTING_EXPLAIN, SETTING_UNDO, SET_KEYWORD, SKILL_READ, Stands, Tool,
 };
 use crate::domain::action::Target;
 use crate::domain::editor::{LOOK, SHOW};
@@ -31,6 +31,14 @@ const fn list(name: &'static str, summary: &'static str) -> Param {
 const fn one_of(name: &'static str, words: &'static [&'static str], summary: &'static str) -> Param {
     Param { name, kind: Kind::OneOf(words), required: true, summary }
 }
+
+/// Which block of an Org file is meant.
+const BLOCK: Param = may(
+    "block",
+    Kind::Text,
+    "of an Org file: the #+NAME of its block, or the heading or the id of the heading right above it; without, the one \
+     block that fits",
+);
 
 /// Every tool there is.
 pub(super) const TOOLS: &[Tool] = &[
@@ -354,6 +362,51 @@ pub(super) const TOOLS: &[Tool] = &[
         offered: Offered::Always,
     },
     Tool {
+        name: ADD_ID,
+        summary: "Give a heading or a file the ID that it lacks, so that it can be linked to; it is made here.",
+        params: &[need("id", "the heading as memory-search or the outline names it")],
+        effect: Effect::EditOrg,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &[],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: SET_KEYWORD,
+        summary: "Set or remove a keyword of an Org file, such as its #+TITLE or #+FILETAGS.",
+        params: &[
+            need("file", "the Org file"),
+            need("keyword", "its name, such as TITLE"),
+            may("value", Kind::Text, "its value; absent removes the line"),
+        ],
+        effect: Effect::EditOrg,
+        stands: Stands::Never,
+        target: Target::Tool,
+        paths: &["file"],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
+        name: RENDER,
+        summary: "Read a heading with all below it, or an Org file, as it would be exported: as plain text without markup, \
+                  or as an outline; or the keywords of a file.",
+        params: &[
+            may("id", Kind::Text, "the heading's id"),
+            may("file", Kind::Text, "the Org file"),
+            may("form", Kind::OneOf(&["text", "outline", "keywords"]), "what it is read as; text without"),
+        ],
+        effect: Effect::ReadMemory,
+        stands: Stands::WithMemory,
+        target: Target::Tool,
+        paths: &["file"],
+        hosts: &[],
+        limits: Limits::USUAL,
+        offered: Offered::BySkill,
+    },
+    Tool {
         name: LOG_JOB,
         summary: "Write into the log of a heading that its job ran.",
         params: &[
@@ -641,7 +694,7 @@ pub(super) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "lisp-definitions",
-        summary: "List the definitions of a file of Emacs Lisp with their lines.",
+        summary: "List the definitions of a file of Emacs Lisp, or of the source blocks of an Org file, with their lines.",
         params: &[need("path", "the file")],
         effect: Effect::ReadFile,
         stands: Stands::WithFiles,
@@ -653,10 +706,11 @@ pub(super) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "lisp-edit",
-        summary: "Change one definition of a file of Emacs Lisp, named by its name; all else stays byte for byte, and what \
-                  comes of it is balanced and can be read.",
+        summary: "Change one definition of a file of Emacs Lisp, or of a source block of an Org file, named by its name; all \
+                  else stays byte for byte, and what comes of it is balanced and can be read.",
         params: &[
             need("path", "the file"),
+            BLOCK,
             one_of("do", DO, "what to do with it; rename gives another name, wrap puts a form around it"),
             need("name", "the name that is defined"),
             may("text", Kind::Text, "the new Lisp; for rename the new name; for wrap a form with FORM where it goes"),
@@ -664,7 +718,7 @@ pub(super) const TOOLS: &[Tool] = &[
             may(
                 "line",
                 Kind::Number { least: 1, most: 100_000_000 },
-                "the line on which it begins, when that does not do",
+                "the line on which it begins, when that does not do; in a block counted from its first",
             ),
             may("everywhere", Kind::Flag, "rename the name wherever it stands in the code of the file"),
         ],
@@ -678,8 +732,9 @@ pub(super) const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "lisp-balance",
-        summary: "Balance the brackets of a file of Emacs Lisp by its indentation; refused where that is not certain.",
-        params: &[need("path", "the file")],
+        summary: "Balance the brackets of a file of Emacs Lisp, or of a source block of an Org file, by its indentation; \
+                  refused where that is not certain.",
+        params: &[need("path", "the file"), BLOCK],
         effect: Effect::WriteFile,
         stands: Stands::Never,
         target: Target::Tool,

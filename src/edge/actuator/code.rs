@@ -65,8 +65,11 @@ impl Actuators {
         let said = aside(move || match (is_emacs_lisp(&path), is_org(&path)) {
             (true, _) if lists => scan::scan(&text).and_then(|scan| forms::list(&scan)),
             (true, _) => check(&text).map(|checked| checked.words()),
-            (false, true) if !lists => check_blocks(&text),
-            (false, _) => Err("it is no file of Emacs Lisp: its name ends in no “.el”".to_string()),
+            (false, true) if lists => list_blocks(&text),
+            (false, true) => check_blocks(&text),
+            (false, false) => {
+                Err("it is no file of Emacs Lisp and no Org file: its name ends in no “.el” or “.org”".to_string())
+            }
         });
         match said.await {
             Ok(said) => read.says(said),
@@ -147,14 +150,39 @@ fn compared(engine: &Engine, org: &str, name: &str, text: &str, scope: &Scope) -
     }
 }
 
+/// Lists the definitions of the source blocks of an Org text.
+fn list_blocks(text: &str) -> Result<String, String> {
+    let found = blocks(text);
+    let lisp: Vec<&Block<'_>> = found.blocks.iter().filter(|block| block.is_emacs_lisp()).collect();
+    let mut said = Vec::new();
+    for block in lisp.iter().take(MOST_BLOCKS) {
+        said.push(named(block));
+        let code = block.code(text);
+        // One that is not balanced keeps none of the others from being listed.
+        let listed = scan::scan(&code).and_then(|scan| forms::list(&scan));
+        said.push(listed.unwrap_or_else(|why| format!("It is not balanced: {why}")));
+    }
+    if lisp.len() > MOST_BLOCKS {
+        said.push(format!("{} more blocks were not looked at.", lisp.len() - MOST_BLOCKS));
+    }
+    match said.is_empty() {
+        true => Ok("There is no source block of Emacs Lisp.".to_string()),
+        false => Ok(said.join("\n")),
+    }
+}
+
+fn named(block: &Block<'_>) -> String {
+    let name = block.name.map(|name| format!(" “{name}”")).unwrap_or_default();
+    format!("Block{name} in line {}; lines are counted from its first:", block.line)
+}
+
 /// Looks the source blocks of an Org text over.
 fn check_blocks(text: &str) -> Result<String, String> {
     let found = blocks(text);
     let lisp: Vec<&Block<'_>> = found.blocks.iter().filter(|block| block.is_emacs_lisp()).collect();
     let mut said = Vec::new();
     for block in lisp.iter().take(MOST_BLOCKS) {
-        let name = block.name.map(|name| format!(" “{name}”")).unwrap_or_default();
-        said.push(format!("Block{name} in line {}; lines are counted from its first:", block.line));
+        said.push(named(block));
         said.push(check(&block.code(text))?.words());
     }
     if lisp.len() > MOST_BLOCKS {

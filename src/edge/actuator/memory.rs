@@ -1,4 +1,5 @@
-//! Carries out what reads memory: `memory-search`, `memory-read`, `org-outline` and `memory-report`; and `reopen-turn`.
+//! Carries out what reads memory: `memory-search`, `memory-read`, `org-outline`, `org-render` and `memory-report`; and
+//! `reopen-turn`.
 //!
 //! Texts come from the store and places are asked of the disk, so all of it is done where nobody waits for that.
 
@@ -13,6 +14,7 @@ use crate::domain::query::parse::is_plain;
 use crate::domain::query::run::Hit;
 use crate::domain::query::show::{Row, ended};
 use crate::domain::scope::Scope;
+use crate::domain::tool::RENDER;
 use crate::domain::turn::earlier::{Earlier, REOPEN};
 use crate::edge::engine::Engine;
 use crate::edge::engine::query::Manner;
@@ -47,6 +49,7 @@ impl Asked {
         match self.action.tool() {
             "memory-search" => self.search(engine),
             "org-outline" => self.outline(engine),
+            RENDER => self.render(engine),
             "memory-report" => self.report(engine),
             "notes-undistilled" => self.undistilled(engine),
             "memory-garden" => self.garden(engine),

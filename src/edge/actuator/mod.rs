@@ -19,6 +19,7 @@ pub mod put;
 pub mod read;
 pub(super) mod rehearse;
 mod remove;
+mod render;
 mod restore;
 mod setting;
 pub mod shell;

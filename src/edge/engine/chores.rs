@@ -3,17 +3,22 @@
 use crate::domain::action::Action;
 use crate::domain::gate::facts::{EditFact, PathFact};
 use crate::domain::gate::place;
+use crate::domain::hash::ContentHasher;
+use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::memory::document::PrivacyOptions;
 use crate::domain::org::archive::{Location, beginning, context, location};
 use crate::domain::org::clock::Clocked;
-use crate::domain::org::edit::{Edit, EditOptions, NewHeading, apply, clocked_in, clocked_out, extract, splices};
+use crate::domain::org::edit::{
+    Edit, EditOptions, NewHeading, apply, clocked_in, clocked_out, extract, set_keyword, splices,
+};
+use crate::domain::org::is_org;
 use crate::domain::org::outline::Outline;
 use crate::domain::org::scan::scan;
 use crate::domain::org::timestamp::Timestamp;
 use crate::domain::replace::replace;
 use crate::domain::scope::Scope;
-use crate::domain::tool::LOG_JOB;
+use crate::domain::tool::{ADD_ID, LOG_JOB, SET_KEYWORD};
 use crate::edge::engine::Engine;
 use crate::edge::engine::planner::{Located, fact};
 use crate::edge::survey::{Predicted, Whereabouts};
@@ -37,8 +42,10 @@ impl Engine {
         paths: &[PathFact],
         whereabouts: &dyn Whereabouts,
     ) -> Option<Predicted> {
-        const TOOLS: [&str; 8] = [
+        const TOOLS: [&str; 10] = [
             LOG_JOB,
+            ADD_ID,
+            SET_KEYWORD,
             "replace-in-file",
             "insert-at-end",
             "org-replace-body",
@@ -47,6 +54,11 @@ impl Engine {
             "org-archive",
             "org-refactor",
         ];
+        if sets_id(action) {
+            let why = "an ID is not set or taken away as a property: links would break, and two could be the same; \
+                       org-add-id gives a heading one that it lacks";
+            return Some(Predicted { impossible: vec![why.to_string()], ..Predicted::default() });
+        }
         TOOLS.contains(&action.tool()).then_some(())?;
         let id = action.text("id").unwrap_or("");
         let now = self.time_of(action);
@@ -62,6 +74,8 @@ impl Engine {
                 Edit::SetTags { node, tags }
             }),
             LOG_JOB => self.plan_log(id, action, now),
+            ADD_ID => self.plan_new_id(id, now),
+            SET_KEYWORD => self.plan_keyword(action, paths),
             "org-clock" => self.plan_clock(id, (action, now), scope, &mut doubts),
             "org-archive" => self.plan_archive(id, scope, now, &mut places),
             "org-refactor" => self.plan_refactor(id, action, now),
@@ -146,6 +160,45 @@ impl Engine {
         let between = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
         let after = format!("{before}{between}{text}{}", if text.ends_with('\n') { "" } else { "\n" });
         Ok(vec![fact(path.resolved.clone(), Some(before), after.into())])
+    }
+
+    /// Gives a heading the id that it lacks: made here, of where it stands and what it says, so that what is written is what
+    /// was shown.
+    fn plan_new_id(&self, id: &str, now: DateTime) -> Result<Vec<EditFact>, String> {
+        let at = self.locate(id)?;
+        let node = at.outline.nodes.get(at.index).ok_or_else(|| format!("there is no heading with the id {id}"))?;
+        if let Some(known) = at.outline.property(node, "ID").filter(|known| !known.trim().is_empty()) {
+            return Err(format!("it has an ID: {known}"));
+        }
+        let mut hasher = ContentHasher::new("id");
+        hasher.text(&at.file).text(id).text(at.outline.slice(&(node.begin..node.end)));
+        let made = NodeId::made_of(hasher.finish());
+        if self.view().get(&made).is_some() {
+            return Err(format!(
+                "the ID that would be made, {made}, stands elsewhere already; change the heading first"
+            ));
+        }
+        let value = Some(made.to_string());
+        let edit = Edit::SetProperty { node: at.index, key: "ID".to_string(), value };
+        self.edited_text(at, &edit, now)
+    }
+
+    fn plan_keyword(&self, action: &Action, paths: &[PathFact]) -> Result<Vec<EditFact>, String> {
+        let file = &paths.first().ok_or_else(|| "there is no file".to_string())?.resolved;
+        if !is_org(file) {
+            return Err(format!("{file} is no Org file"));
+        }
+        let before = self.text_now(file)?;
+        let before = before.ok_or_else(|| format!("{file} is not there; org-add-heading begins a new file."))?;
+        let options = self.scan_options_of(file);
+        let outline = scan(before.clone(), &options).map_err(|error| format!("{file}: {error}"))?;
+        let key = action.text("keyword").unwrap_or("").trim().trim_start_matches("#+").trim_end_matches(':');
+        let value = action.text("value").filter(|value| !value.trim().is_empty());
+        let splices = set_keyword(&outline, key, value, &options).map_err(|error| format!("{file}: {error}"))?;
+        if splices.is_empty() {
+            return Err(format!("{file} says so already"));
+        }
+        Ok(vec![fact(file.clone(), Some(before.clone()), apply(&before, &splices).into())])
     }
 
     fn plan_log(&self, id: &str, action: &Action, now: DateTime) -> Result<Vec<EditFact>, String> {
@@ -313,6 +366,16 @@ impl Engine {
             outline = scan(after, &options.scan).map_err(|error| format!("{file}: {error}"))?;
         }
         Ok(outline)
+    }
+}
+
+/// Returns whether an action would set or take away the ID of a heading as any other property.
+fn sets_id(action: &Action) -> bool {
+    let is_id = |key: &str| key.trim().trim_end_matches('+').eq_ignore_ascii_case("ID");
+    match action.tool() {
+        "org-set-property" => action.text("property").is_some_and(is_id),
+        "org-refactor" => action.list("properties").iter().any(|line| is_id(line.split('=').next().unwrap_or(""))),
+        _ => false,
     }
 }
 

@@ -3,8 +3,12 @@
 use crate::domain::action::Action;
 use crate::domain::gate::facts::PathFact;
 use crate::domain::lisp::balance::balance;
+use crate::domain::lisp::check::unbalanced;
 use crate::domain::lisp::edit::{Wish, edit};
+use crate::domain::lisp::forms::forms;
+use crate::domain::lisp::scan::scan as scan_lisp;
 use crate::domain::literate::tangle::{Target, agree, tangle};
+use crate::domain::literate::within::change_within;
 use crate::domain::org::is_org;
 use crate::domain::org::scan::scan;
 use crate::domain::scope::Scope;
@@ -20,7 +24,7 @@ impl Engine {
     pub(super) fn plan_code(&self, action: &Action, scope: &Scope, paths: &[PathFact]) -> Option<Predicted> {
         let predicted = match action.tool() {
             "literate-tangle" => self.plan_tangle(paths, action.text("target"), scope),
-            "lisp-edit" => self.plan_lisp(paths, |text| {
+            "lisp-edit" => {
                 let line = action.args().get("line").and_then(|line| line.as_u64());
                 let wish = Wish {
                     what: action.text("do").unwrap_or(""),
@@ -30,13 +34,24 @@ impl Engine {
                     text: action.text("text").unwrap_or(""),
                     everywhere: action.args().get("everywhere").and_then(|flag| flag.as_bool()).unwrap_or(false),
                 };
-                edit(text, &wish).map(|edited| (edited.text, edited.mind))
-            }),
-            "lisp-balance" => self.plan_lisp(paths, |text| {
-                let balanced = balance(text)?;
-                let mind = ["It follows the indentation; look at the difference.".to_string()];
-                Ok((balanced.text, balanced.steps.into_iter().chain(mind).collect()))
-            }),
+                let name = wish.name.trim().trim_start_matches('\'');
+                let defines = |code: &str| {
+                    let all =
+                        scan_lisp(code).and_then(|scan| Ok(forms(&scan)?.iter().any(|form| form.name == Some(name))));
+                    all.unwrap_or(false)
+                };
+                self.plan_lisp(action, scope, paths, &defines, |text| {
+                    edit(text, &wish).map(|edited| (edited.text, edited.mind))
+                })
+            }
+            "lisp-balance" => {
+                let is_not = |code: &str| scan_lisp(code).is_ok_and(|scan| !unbalanced(&scan).is_empty());
+                self.plan_lisp(action, scope, paths, &is_not, |text| {
+                    let balanced = balance(text)?;
+                    let mind = ["It follows the indentation; look at the difference.".to_string()];
+                    Ok((balanced.text, balanced.steps.into_iter().chain(mind).collect()))
+                })
+            }
             _ => return None,
         };
         Some(predicted.unwrap_or_else(|why| Predicted { impossible: vec![why], ..Predicted::default() }))
@@ -89,19 +104,41 @@ impl Engine {
         }
     }
 
+    /// Changes a file of Emacs Lisp, or the one block of an Org file that is named, or that fits.
     fn plan_lisp(
         &self,
+        action: &Action,
+        scope: &Scope,
         paths: &[PathFact],
+        fits: &dyn Fn(&str) -> bool,
         change: impl FnOnce(&str) -> Result<(String, Vec<String>), String>,
     ) -> Result<Predicted, String> {
         let path = paths.first().ok_or_else(|| "there is no path".to_string())?;
         let file = &path.resolved;
-        if !is_emacs_lisp(file) {
-            return Err(format!("{file} is no file of Emacs Lisp: its name ends in no “.el”"));
+        let block = action.text("block").filter(|block| !block.trim().is_empty());
+        if !is_emacs_lisp(file) && !is_org(file) {
+            return Err(format!(
+                "{file} is no file of Emacs Lisp and no Org file: its name ends in no “.el” or “.org”"
+            ));
+        }
+        if block.is_some() && !is_org(file) {
+            return Err(format!("{file} has no blocks; leave “block” away"));
+        }
+        // What is said of it, also when it cannot be done, goes back to who asked.
+        if is_org(file) && self.privacy_here(file) > scope.may_see {
+            return Err(format!("{file} holds what is too private for this model, so its blocks are not looked at"));
         }
         let before =
             self.text_now(file)?.ok_or_else(|| format!("{file} is not there; write-file writes a new file."))?;
-        let (after, mind) = change(&before).map_err(|why| format!("{file}: {why}"))?;
+        let (after, mind) = match is_org(file) {
+            true => {
+                let outline =
+                    scan(before.clone(), &self.scan_options_of(file)).map_err(|error| format!("{file}: {error}"))?;
+                change_within(&outline, block, fits, change).map(|changed| (changed.text, changed.mind))
+            }
+            false => change(&before),
+        }
+        .map_err(|why| format!("{file}: {why}"))?;
         Ok(Predicted {
             edits: vec![fact(file.clone(), Some(before), Arc::from(after))],
             doubts: mind,

@@ -119,12 +119,5 @@ fn new_id(action: &Action, what: &str, file: &str) -> String {
         hasher.text(action.text(name).unwrap_or(""));
     }
     hasher.text(file);
-    let mut bytes = hasher.finish();
-    // As RFC 9562 has it for ids that are made in another way than its own.
-    let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
-    *version = *version & 0x0f | 0x80;
-    *variant = *variant & 0x3f | 0x80;
-    let hex: String = bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
-    [part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-")
+    NodeId::made_of(hasher.finish()).to_string()
 }

@@ -5,6 +5,7 @@
 
 mod clock;
 mod heading;
+mod keyword;
 mod place;
 mod repeat;
 mod section;
@@ -17,6 +18,7 @@ use std::ops::Range;
 use verify::Record;
 
 pub use clock::{clocked_in, clocked_out};
+pub use keyword::{Keyword, keywords, set_keyword};
 pub use place::{Subtree, extract};
 
 /// What to change. Nodes are indices into [`Outline::nodes`]; 0 is the file.

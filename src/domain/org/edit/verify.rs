@@ -74,14 +74,19 @@ pub(super) fn verify(old: &Outline, plan: &Plan<'_>, options: &ScanOptions) -> R
     if new.filetags != old.filetags || new.startup != old.startup || new.title != old.title {
         return Err(misread("a line would change the tags, the title or the options of the whole file"));
     }
-    let found = records(&new);
-    for (index, wanted) in plan.expected.iter().enumerate() {
+    same_nodes(&new, &plan.expected)
+}
+
+/// Refuses an outline whose nodes are not exactly those that were meant.
+pub(super) fn same_nodes(new: &Outline, expected: &[Record<'_>]) -> Result<(), EditError> {
+    let found = records(new);
+    for (index, wanted) in expected.iter().enumerate() {
         match found.get(index) {
             None => return Err(misread(&format!("the heading {:?} would be gone", wanted.title))),
             Some(got) => compare(wanted, got)?,
         }
     }
-    match found.get(plan.expected.len()) {
+    match found.get(expected.len()) {
         Some(extra) => Err(misread(&format!("{:?} would become a heading of its own", extra.title))),
         None => Ok(()),
     }
@@ -130,6 +135,6 @@ fn said(value: Option<&str>) -> String {
     value.map_or("none".to_owned(), |value| format!("{value:?}"))
 }
 
-fn misread(what: &str) -> EditError {
+pub(super) fn misread(what: &str) -> EditError {
     EditError::Misread(what.to_owned())
 }
