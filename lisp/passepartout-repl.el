@@ -216,6 +216,8 @@
   (interactive)
   (cond ((< (point) passepartout-repl--input) (goto-char (point-max)))
         ((string-blank-p (passepartout-repl--typed)) nil)
+        ((equal (string-trim (passepartout-repl--typed)) ",quit")
+         (kill-buffer))
         (passepartout-repl--busy
          (user-error "Something is still evaluated; C-c C-c stops it"))
         ((not (passepartout-repl--whole-p))

@@ -61,6 +61,15 @@
     (should (string-match-p "It waits as P1: M-x passepartout-flight-plans"
                             (buffer-string)))))
 
+(ert-deftest passepartout-repl-quits-by-a-command ()
+  (passepartout-repl-tests-with
+    (let ((repl (current-buffer)))
+      (passepartout-repl-tests-type " ,quit")
+      (should-not (buffer-live-p repl))
+      (should (equal (plist-get (plist-get (car passepartout-fake-sent) :payload)
+                                :closed)
+                     t)))))
+
 (ert-deftest passepartout-repl-recalls-stops-and-guards-what-stands ()
   (passepartout-repl-tests-with
     (dolist (text '("(one)" "(two)"))

@@ -2,6 +2,7 @@
 
 use crate::support::engine::Home;
 use crate::support::fake_server::{Dialect, FakeServer, Recorded, Reply};
+use crate::support::skip::skipped;
 use passepartout::domain::id::NodeId;
 use passepartout::domain::label::Privacy;
 use passepartout::edge::clock::{Clock, SystemClock};
@@ -198,6 +199,59 @@ fn what_was_refused_is_said_once_beside_the_answer() {
     assert_eq!(told.as_array().map(Vec::len), Some(1), "{json}");
     assert!(told[0]["text"].as_str().is_some_and(|text| text.starts_with("Run: rm -rf /")), "{json}");
     assert!(told[0]["action"].as_str().is_some_and(|hash| hash.len() == 64), "{json}");
+}
+
+#[test]
+fn lisp_is_evaluated_form_by_form_from_a_pipe() {
+    let home = home();
+    let lines = "(progn (princ \"said\")\n  (+ 40 2)) ; two lines\n\n; a remark\n,inspect car\n,quit\n(+ 70 7)\n";
+    let ran = feed(&home, &["repl"], lines);
+    if ran.out.contains("cannot be confined") {
+        skipped(ran.out);
+        return;
+    }
+    assert!(ran.status == 0 && ran.out.starts_with("said\n42\ncar is a function of 1 argument."), "{ran:?}");
+    assert!(!ran.out.contains("77"), "what stands behind ,quit is not evaluated: {ran:?}");
+    for (lines, status, said) in [
+        ("", 0, ""),
+        (",help\n", 0, ",load FILE"),
+        ("(car 1)\n(+ 1 2)\n", 1, "Error: Wrong type argument: listp, 1"),
+        ("(+ 1 2)\n(car 1)", 1, "3\nError: "),
+        ("(setq garden 3)\n", 3, "It waits as P"),
+        ("(+ 1\n", 1, ""),
+        (",load .env\n", 1, ""),
+        (",what\n", 1, "There is no such command"),
+    ] {
+        let ran = feed(&home, &["repl"], lines);
+        assert!(ran.status == status && ran.out.contains(said), "{lines}: {ran:?}");
+    }
+    let ran = run(&home, &["plans", "list"]);
+    assert!(ran.out.contains("eval-lisp") || ran.out.contains("garden"), "it waits in the store: {ran:?}");
+}
+
+#[test]
+fn a_repl_beside_another_is_evaluated_by_the_one_that_owns_the_store() {
+    let home = home();
+    let mut first = program(&home).arg("repl").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let (mut typed, mut out) = (first.stdin.take().expect("a pipe"), first.stdout.take().expect("a pipe"));
+    typed.write_all(b"(+ 1 2)\n").expect("it is read");
+    let mut said = [0; 2];
+    out.read_exact(&mut said).expect("it answers");
+    if &said != b"3\n" {
+        drop(typed);
+        let mut rest = String::new();
+        let _ = out.read_to_string(&mut rest);
+        let _ = first.wait();
+        skipped(rest);
+        return;
+    }
+    let ran = feed(&home, &["repl"], "(+ 2 2)\n(car 1)\n");
+    assert!(ran.status == 1 && ran.out.starts_with("4\nError: "), "{ran:?}");
+    // Each has a worker of its own.
+    let ran = feed(&home, &["repl"], "(boundp 'garden)\n(setq garden 1)\n");
+    assert!(ran.status == 3 && ran.out.starts_with("nil\n"), "{ran:?}");
+    drop(typed);
+    assert!(first.wait().expect("it ends").success());
 }
 
 #[test]

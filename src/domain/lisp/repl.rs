@@ -1,7 +1,51 @@
 //! What a line of the REPL means: Lisp, or one of its few commands, which begin with a comma as no Lisp does.
 
+use super::check::{What, faults};
 use super::scan::{Kind, scan};
 use crate::domain::sexp::reader::Sexp;
+
+/// Ends a REPL: the surface does so, as it is the surface that is left.
+pub const QUIT: &str = ",quit";
+
+/// Stands between what an evaluation came to and what it printed.
+const OUTPUT: &str = "\n--- output ---\n";
+
+/// What an evaluation came to, as it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said<'a> {
+    /// What it printed.
+    pub printed: &'a str,
+    /// Its value, or what is said instead.
+    pub value: &'a str,
+    /// Whether it ended with an error, or was ended.
+    pub went_wrong: bool,
+}
+
+impl<'a> Said<'a> {
+    /// Takes the words of `eval-lisp` apart.
+    pub fn read(text: &'a str) -> Said<'a> {
+        let (head, printed) = text.split_once(OUTPUT).unwrap_or((text, ""));
+        let went_wrong = ["Error: ", "Stopped, ", "The worker "].iter().any(|word| head.starts_with(word));
+        Said { printed, value: head.strip_prefix("Value: ").unwrap_or(head), went_wrong }
+    }
+}
+
+/// Returns whether what was typed so far is a command, or all of its forms are closed. What cannot become so by more lines
+/// is whole, too: what is wrong with it is said when it is judged.
+pub fn is_whole(text: &str) -> bool {
+    if text.trim_start().starts_with(',') {
+        return true;
+    }
+    let Ok(scan) = scan(text) else { return true };
+    let open = |what: What| matches!(what, What::Open(_) | What::Text);
+    let faults = faults(&scan, 0..scan.tokens.len());
+    faults.is_empty() || faults.iter().any(|fault| !open(fault.what))
+}
+
+/// Returns whether there is nothing to evaluate: blanks and comments.
+pub fn nothing(text: &str) -> bool {
+    scan(text).is_ok_and(|scan| scan.tokens.iter().all(|token| token.kind == Kind::Comment))
+}
 
 /// What `,help` says.
 pub const HELP: &str = "\
@@ -11,7 +55,9 @@ what you define until it has been idle for five minutes or is stopped.
 ,load FILE evaluates a file of the project or the memex, after its text passed the gates
 ,help says this
 No model takes part. The gates judge what is evaluated, as they judge everything; what asks waits as a flight plan.
-In Emacs: RET evaluates what is balanced, C-j begins a new line, M-p and M-n go through what was typed, C-c C-c stops it.";
+,quit ends the REPL, and what was defined is gone
+In Emacs: RET evaluates what is balanced, C-j begins a new line, M-p and M-n go through what was typed, C-c C-c stops it.
+At a terminal: a form may go over several lines, C-d ends the REPL, C-c ends it at once.";
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +167,29 @@ mod tests {
             ",x",
         ] {
             assert!(matches!(typed(wrong), Typed::Wrong(_)), "{wrong}: {:?}", typed(wrong));
+        }
+    }
+
+    #[test]
+    fn a_form_is_whole_when_nothing_of_it_is_open() {
+        for whole in ["(a)", "1", "(a) (b)", ",load (", ")", "(a]", "\"x\"", "'(a)\n", "(a ; (\n)"] {
+            assert!(is_whole(whole), "{whole}");
+        }
+        for open in ["(a", "(a [b", "\"x", "(a ; )\n", "(a \")\""] {
+            assert!(!is_whole(open), "{open}");
+        }
+        assert!(nothing(" \n; x\n") && !nothing("x"));
+    }
+
+    #[test]
+    fn what_an_evaluation_came_to_is_taken_apart() {
+        for (text, printed, value, went_wrong) in [
+            ("Value: 3", "", "3", false),
+            ("Value: 3\n--- output ---\nsaid\n", "said\n", "3", false),
+            ("Error: (void-variable x)", "", "Error: (void-variable x)", true),
+            ("car is a function.", "", "car is a function.", false),
+        ] {
+            assert_eq!(Said::read(text), Said { printed, value, went_wrong }, "{text}");
         }
     }
 

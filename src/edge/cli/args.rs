@@ -140,6 +140,14 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Evaluate Emacs Lisp in a confined Emacs, form by form: what is typed, or piped in. No model takes part.
+    ///
+    /// The gates judge each form. From a pipe it ends with 1 when a form failed, and with 3 when one waits for approval.
+    Repl {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
     /// Find headings: words, "phrases", tag:work, todo:TODO, deadline:<2026-12-01, -tag:someday, sort:deadline.
     ///
     /// Terms side by side must all fit; “or” takes one side or the other; “-” and “not” turn one around; parentheses

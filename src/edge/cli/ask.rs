@@ -231,7 +231,7 @@ fn here(
 }
 
 /// Says that what was asked for needs the store, which another process owns.
-fn not_beside(owner: Option<String>) -> Failure {
+pub(super) fn not_beside(owner: Option<String>) -> Failure {
     let owner = owner.unwrap_or_else(|| "another process".to_string());
     let text = format!(
         "nothing was done: what you asked for changes something, and that must be kept in the store, which {owner} uses just now\n\

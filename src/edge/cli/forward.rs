@@ -117,6 +117,7 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Context { .. }
         | Command::Gate { .. }
         | Command::Ask { .. }
+        | Command::Repl { .. }
         | Command::Plans { .. }
         | Command::Memory { .. }
         | Command::Query { .. }
@@ -164,8 +165,14 @@ pub struct Turned {
     pub others: Vec<Other>,
     /// What was said beside that.
     pub notice: Option<String>,
+    /// How it ended, as a word of the protocol.
+    pub status: String,
     /// Whether it came to its end as it should.
     pub answered: bool,
+    /// The plans of it that wait.
+    pub plans: Vec<String>,
+    /// Of how many tasks that were handed over it is still to be told.
+    pub tasks: usize,
     /// Whether it was not begun, because the owner is about to end; then it can be asked for again.
     pub again: bool,
 }
@@ -219,9 +226,28 @@ impl Owner {
     /// # Errors
     /// When the owner ended.
     pub async fn ask(&mut self, text: &str, project: Option<&Path>) -> Result<Turned, Failure> {
-        let payload = Plist::new().text("text", text);
+        let payload = Plist::new().text("text", text).flag("waits", true);
         let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
         self.event("user-input", payload).await?;
+        self.turn().await
+    }
+
+    /// Waits for what came of a task that was handed over.
+    ///
+    /// # Errors
+    /// When the owner ended.
+    pub async fn report(&mut self) -> Result<Turned, Failure> {
+        self.turn().await
+    }
+
+    /// Has a line of a REPL carried out, and waits for what came of it.
+    ///
+    /// # Errors
+    /// When the owner ended.
+    pub async fn evaluate(&mut self, line: &str, project: Option<&Path>) -> Result<Turned, Failure> {
+        let payload = Plist::new().text("code", line);
+        let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
+        self.event("repl-eval", payload).await?;
         self.turn().await
     }
 
@@ -324,7 +350,9 @@ impl Owner {
     /// Waits for the end of the turn that was set off.
     async fn turn(&mut self) -> Result<Turned, Failure> {
         let (turn, text, others) = (String::new(), String::new(), Vec::new());
-        let mut told = Turned { turn, text, others, notice: None, answered: false, again: false };
+        let (plans, status) = (Vec::new(), String::new());
+        let mut told =
+            Turned { turn, text, others, notice: None, status, answered: false, plans, tasks: 0, again: false };
         loop {
             let (kind, payload) = self.next().await?;
             let turn = payload.text_at("turn").unwrap_or_default();
@@ -336,7 +364,11 @@ impl Owner {
                 ("response", Some("turn-done")) if turn == told.turn => {
                     told.notice = payload.text_at("text").map(str::to_string);
                     told.others = payload.list_at("others").iter().map(other).collect();
-                    told.answered = payload.text_at("status") == Some(Ending::Answered.name());
+                    told.status = payload.text_at("status").unwrap_or_default().to_string();
+                    told.answered = told.status == Ending::Answered.name();
+                    told.plans =
+                        payload.list_at("plans").iter().filter_map(Sexp::as_text).map(str::to_string).collect();
+                    told.tasks = payload.count_at("tasks").unwrap_or(0);
                     told.again = payload.flag_at("again");
                     return Ok(told);
                 }

@@ -16,6 +16,7 @@ mod models;
 pub mod past;
 pub mod plans;
 pub mod query;
+mod repl;
 mod rules;
 pub mod run;
 mod session;

@@ -18,6 +18,7 @@ use crate::edge::cli::jobs::run_jobs;
 use crate::edge::cli::memory::run_memory;
 use crate::edge::cli::models::run_models;
 use crate::edge::cli::query::{asked, run_query};
+use crate::edge::cli::repl::run_repl;
 use crate::edge::cli::rules::{replay, run_rules};
 use crate::edge::cli::session::{beside, blocking, with_engine};
 use crate::edge::cli::skills::{Skills, run_skills};
@@ -134,6 +135,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
             let several = consensus.map(|count| (Mode::Consensus, count)).or(fork.map(|count| (Mode::Fork, count)));
             ask(of_several(question(&text)?, several), &place, &Manner { json, preset }, out)
         }
+        Command::Repl { place } => run_repl(&place, out),
         Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),
         Command::Audit { place, since, limit, json } => run_audit(&place, since.as_deref(), limit, json, out),

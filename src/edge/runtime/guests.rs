@@ -111,7 +111,7 @@ impl Drop for Answering {
 }
 
 /// The sensors that begin a turn.
-const BEGIN: [&str; 4] = ["user-input", "user-command", "approval", "denial"];
+const BEGIN: [&str; 5] = ["user-input", "user-command", "repl-eval", "approval", "denial"];
 
 impl Loop {
     /// Counts a request as under way until the value is dropped.
@@ -335,6 +335,7 @@ mod tests {
         for event in [
             ":sensor :user-input :text \"hello\"",
             ":sensor :user-command :line \"focus\"",
+            ":sensor :repl-eval :code \"(+ 1 2)\"",
             ":sensor :approval :plan \"P1\" :shown \"\"",
             ":sensor :denial :plan \"P1\" :reason \"\"",
         ] {
