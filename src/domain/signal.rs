@@ -353,13 +353,14 @@ pub enum Role {
 }
 
 impl Body {
-    /// Returns what a model is asked by it: words of the user, a job that the user confirmed, or work that was handed over.
+    /// Returns what is asked by it: of a model by words of the user, a job that the user confirmed, or work that was handed
+    /// over; of a skill by a command.
     pub fn asked(&self) -> Option<&str> {
         match self {
             Body::UserInput { text, .. } | Body::ChatMessage { text } => Some(text),
             Body::Schedule { task, .. } | Body::Hook { task, .. } | Body::Delegation { task } => Some(task),
-            Body::UserCommand { .. }
-            | Body::BufferUpdate { .. }
+            Body::UserCommand { line } => Some(line),
+            Body::BufferUpdate { .. }
             | Body::PointUpdate { .. }
             | Body::Heartbeat
             | Body::Interrupt

@@ -504,6 +504,71 @@ fn a_model_server_is_asked_streams_and_its_plan_waits() {
 }
 
 #[test]
+fn work_that_was_handed_over_is_waited_for_and_told_below_the_answer() {
+    let hands_over = || {
+        let args = serde_json::json!({"task": "Find the colour.", "explanation": "It takes a while."});
+        Reply::answer(Dialect::OpenAi, &[], &[("c1", "delegate-task", args)])
+    };
+    let says = |text: &str| Reply::answer(Dialect::OpenAi, &[text], &[]);
+    let done = serde_json::json!({"id": "tiles", "state": "DONE", "explanation": "They are ordered."});
+    let marks = || Reply::answer(Dialect::OpenAi, &[], &[("c1", "org-set-todo", done.clone())]);
+    for (json, reply, status, told) in [
+        (false, says("White."), 0, "The task “Find the colour.” is done:\n\nWhite."),
+        (true, says("White."), 0, "The task “Find the colour.” is done:\n\nWhite."),
+        (false, marks(), 3, "The task “Find the colour.” waits for you, as a flight plan."),
+        (true, marks(), 3, "The task “Find the colour.” waits for you, as a flight plan."),
+    ] {
+        for beside in [false, true] {
+            let home = home();
+            let front = FakeServer::start([hands_over(), says("Handed over.")]);
+            let back = FakeServer::start([reply.clone()]);
+            // A provider of the settings for the answers, another for what goes on in the background.
+            let settings = format!(
+                "LOCAL_BASE_URL={}\nLLAMA_HOST={}\nPROVIDER_CASCADE=local\nPROVIDER_CASCADE_BACKGROUND=llamacpp\n",
+                front.url(),
+                back.url()
+            );
+            let folder = home.folder.path().join("config/passepartout");
+            std::fs::create_dir_all(&folder).expect("a folder");
+            let file = folder.join(".env");
+            std::fs::write(&file, settings).expect("a file");
+            std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is ours");
+            // With another command that owns the store, it is that one's turn.
+            let mut owner = beside.then(|| {
+                let mut owner =
+                    program(&home).arg("repl").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+                let (mut typed, mut out) = (owner.stdin.take().expect("a pipe"), owner.stdout.take().expect("a pipe"));
+                typed.write_all(b",what\n").expect("it is read");
+                out.read_exact(&mut [0; 5]).expect("it answers");
+                (owner, typed)
+            });
+            let words = ["ask", "which colour?", "--json"];
+            let ran = run(&home, &words[..if json { 3 } else { 2 }]);
+            let name = format!("json {json}, beside {beside}: {ran:?}");
+            assert_eq!(ran.status, status, "{name}");
+            if json {
+                let said = ran.json();
+                assert_eq!(said["text"].as_str().map(str::trim_end), Some("Handed over."), "{name}");
+                assert_eq!(said["tasks"][0]["text"], told, "{name}");
+                assert_eq!(
+                    said["tasks"][0]["plans"].as_array().map(Vec::len),
+                    Some(usize::from(status == 3)),
+                    "{name}"
+                );
+            } else {
+                assert!(ran.out.starts_with("Handed over.\n"), "{name}");
+                assert!(ran.out.contains(told), "{name}");
+                assert_eq!(ran.out.contains("passepartout plans approve"), status == 3, "{name}");
+            }
+            if let Some((mut owner, typed)) = owner.take() {
+                drop(typed);
+                owner.wait().expect("it ends");
+            }
+        }
+    }
+}
+
+#[test]
 fn bad_input_is_named_and_loses_nothing() {
     let home = home();
     std::fs::write(home.file("binary.org"), [0_u8, 159, 146, 150, 0, 1, 2]).expect("a file");

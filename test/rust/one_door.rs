@@ -663,7 +663,11 @@ fn doors(source: Source) -> &'static [&'static str] {
 fn raised(sensor: Sensor) -> &'static [&'static str] {
     match sensor {
         Sensor::UserInput => &["native_calls_of_a_model", "the_history_that_a_client_sends"],
-        Sensor::UserCommand => &["words_of_the_user_that_look_like_commands"],
+        Sensor::UserCommand => &[
+            "words_of_the_user_that_look_like_commands",
+            "a_command_that_is_none_of_ours_is_answered_by_a_skill_that_names_it_and_by_no_model",
+        ],
+        Sensor::ChatMessage => &["a_gateway_without_rights", "what_a_messenger_brings_is_for_skills_that_name_it"],
         Sensor::BufferUpdate | Sensor::PointUpdate => &["the_text_of_a_buffer_is_no_order"],
         Sensor::ReplEval => &["lisp_typed_in_a_repl"],
         Sensor::Interrupt => &["an_interrupt_stops_the_turn_and_what_is_queued_behind_it_goes_on"],
@@ -677,7 +681,7 @@ fn raised(sensor: Sensor) -> &'static [&'static str] {
         ],
         Sensor::Delegation => &["what_is_handed_over"],
         Sensor::Schedule | Sensor::Hook => &["a_job_of_a_heading"],
-        Sensor::ChatMessage | Sensor::Heartbeat | Sensor::SyntaxError | Sensor::RepairRequest => &[],
+        Sensor::Heartbeat | Sensor::SyntaxError | Sensor::RepairRequest => &[],
     }
 }
 

@@ -961,6 +961,28 @@ fn sessions_do_not_wait_for_each_other() {
 }
 
 #[test]
+fn a_command_that_only_looks_is_answered_while_a_turn_goes_on() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([says(&["Half an ", "answer"]).silent_after("Half an "), says(&["Second."])]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    client.say("first");
+    client.wait("a chunk", |m| m.name_at("type") == Some("stream-chunk"));
+    client.event("user-command", Plist::new().text("line", "tasks"));
+    let done = client.turn_done();
+    assert_eq!((done.text_at("asked"), done.text_at("status")), (Some("/tasks"), Some("answered")));
+    client.say("/plans");
+    assert_eq!(client.turn_done().text_at("asked"), Some("/plans"));
+    // Behind what waits it waits, too: the turns begin in the order in which they were typed.
+    client.say("second");
+    client.say("/plans");
+    client.event("interrupt", Plist::new());
+    let ended: Vec<_> = (0..3).map(|_| client.turn_done()).collect();
+    let asked: Vec<_> = ended.iter().map(|done| done.text_at("asked").unwrap_or("")).collect();
+    assert_eq!(asked, ["first", "second", "/plans"]);
+    client.status("idle", |s| s.text_at("state") == Some("idle"));
+}
+
+#[test]
 fn turns_of_a_session_run_in_order_and_none_is_forgotten() {
     let home = Home::new(&[]);
     let mut client = Client::start(&home, None, "\"recall\"");

@@ -193,6 +193,10 @@ fn triggers() {
         let asked = SignalFacts { text, ..other };
         assert_eq!(Trigger::parse("words:\"weekly review\"").unwrap().matches(&asked), expected, "{text}");
     }
+    // A command of the user is only for who names it.
+    let command = SignalFacts { sensor: "user-command", ..facts };
+    assert!(!Trigger::parse("words:please").unwrap().matches(&command));
+    assert!(Trigger::parse("sensor:user-command words:please").unwrap().matches(&command));
     for wrong in ["", "words:", "always", "words:\"x", "sensor:sight", "sensor:user-input,loop-error"] {
         assert!(Trigger::parse(wrong).is_err(), "{wrong}");
     }
@@ -202,10 +206,11 @@ fn triggers() {
 fn a_trigger_names_only_sensors_that_set_off_turns() {
     for sensor in Sensor::ALL {
         let read = Trigger::parse(&format!("sensor:{}", sensor.name()));
-        let sets_off = matches!(sensor, Sensor::UserInput | Sensor::Schedule | Sensor::Hook);
-        assert_eq!(read.is_ok(), sets_off, "{sensor:?}");
+        let sets_off = [Sensor::UserInput, Sensor::Schedule, Sensor::Hook, Sensor::ChatMessage, Sensor::UserCommand];
+        assert_eq!(read.is_ok(), sets_off.contains(&sensor), "{sensor:?}");
         if let Err(why) = read {
-            assert!(why.ends_with("so this would never hold; a trigger can name user-input, schedule, hook"), "{why}");
+            let names = "user-input, schedule, hook, chat-message, user-command";
+            assert!(why.ends_with(&format!("so this would never hold; a trigger can name {names}")), "{why}");
         }
     }
 }

@@ -5,10 +5,12 @@ use crate::skill_host::{block, possible, workers};
 use crate::support::engine::{Home, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::scope::Level;
+use passepartout::domain::signal::{Origin, Rights, Source};
 use passepartout::domain::skill::lisp::Role;
 use passepartout::domain::turn::Ending;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::skills::Known;
+use passepartout::edge::engine::turns::Ask;
 use passepartout::edge::skills::SkillState;
 use serde_json::json;
 use std::fs;
@@ -99,6 +101,60 @@ async fn a_trigger_in_lisp_is_asked_where_the_declarative_one_matched_and_a_prom
     let turns = house.known("house").turns;
     assert_eq!((turns.count, turns.failed, turns.rejected), (1, 0, 0));
     house.engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_is_none_of_ours_is_answered_by_a_skill_that_names_it_and_by_no_model() {
+    let says = "(lambda (signal) (format \"%s: %s\" (plist-get signal :sensor) (plist-get signal :text)))";
+    let proposes =
+        "(lambda (_) '(:tool \"org-set-todo\" :args (:id \"boiler\" :state \"DONE\") :explanation \"You said so.\"))";
+    let of_commands = "#+TITLE: House\n#+TRIGGER: sensor:user-command words:house\n";
+    for (front, code, typed, expected, done) in [
+        (of_commands, says, "/house now", "user-command: house now", false),
+        (of_commands, says, "/plans", "No plan waits.", false),
+        (of_commands, says, "/garden-house", "There is no “/garden-house”", false),
+        (of_commands, "(lambda (_) nil)", "/house", "There is no “/house”", false),
+        (of_commands, proposes, "/house", "was changed.", true),
+        (of_commands, says, "how is the house?", "The model says.", false),
+        // One that does not name it is for what a model may be asked.
+        (FRONT, says, "/house", "There is no “/house”", false),
+    ] {
+        let text = format!("{front}* Code\n{}", block("handler", code));
+        let Some(house) = House::new(&text, Level::Allow, vec![self::says("The model says.")]).await else { return };
+        let (finished, streamed) = house.home.ask(&house.engine, typed).await;
+        let deeds: String = finished.report.deeds.iter().map(|deed| deed.outcome.as_str()).collect();
+        assert!(format!("{streamed}{deeds}").contains(expected), "{typed}: {streamed} {:?}", finished.report);
+        assert_eq!(house.server.requests().len(), usize::from(expected == "The model says."), "{typed}");
+        assert_eq!(house.home.read_file("house.org").contains("* DONE Boiler"), done, "{typed}");
+        house.engine.close().await;
+    }
+    let text = format!("{of_commands}* Code\n{}", block("handler", proposes));
+    let Some(house) = House::new(&text, Level::Ask, vec![]).await else { return };
+    let (finished, _) = house.home.ask(&house.engine, "/house").await;
+    assert_eq!(finished.report.ending, Ending::Parked, "what it proposes is judged as anything");
+    house.home.approve(&house.engine, &waiting(&house.engine)).await.expect("it counts");
+    assert!(house.home.read_file("house.org").contains("* DONE Boiler") && house.server.requests().is_empty());
+    house.engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_messenger_brings_is_for_skills_that_name_it() {
+    let says = "(lambda (signal) (format \"%s: %s\" (plist-get signal :sensor) (plist-get signal :text)))";
+    let rights = Rights { approve: false, see_private: false, ..Rights::HUMAN };
+    for (sensor, expected) in [
+        ("chat-message", "chat-message: the house"),
+        ("user-input", "The model says."),
+        ("user-command", "The model says."),
+    ] {
+        let text = format!("#+TITLE: House\n#+TRIGGER: sensor:{sensor}\n* Code\n{}", block("handler", says));
+        let Some(house) = House::new(&text, Level::Allow, vec![self::says("The model says.")]).await else { return };
+        let origin = Origin { source: Source::Gateway, rights, ..origin() };
+        let (text, turn, mut said) = ("the house".to_string(), house.engine.new_turn(), String::new());
+        let ask = Ask { origin, text, history: Vec::new(), older: Default::default(), folder: None };
+        house.engine.ask(ask, turn, &mut |piece| said.push_str(piece.text())).await;
+        assert_eq!(said, expected, "{sensor}");
+        house.engine.close().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

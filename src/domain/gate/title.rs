@@ -10,7 +10,7 @@ use crate::domain::policy::loosening::{OFF, SKILL};
 use crate::domain::setting::named;
 use crate::domain::tool::{
     ADD_ID, CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, LOG_JOB, RENDER, RESTORE, SET_CASCADE,
-    SETTING_CHANGE, SETTING_EXPLAIN, SETTING_UNDO, SET_KEYWORD, SKILL_READ,
+    SET_KEYWORD, SETTING_CHANGE, SETTING_EXPLAIN, SETTING_UNDO, SKILL_READ,
 };
 use serde_json::Value;
 

@@ -2,14 +2,17 @@
 
 use crate::domain::signal::Sensor;
 
-/// The sensors that set off a turn in which something is reasoned about, and that a trigger may name therefore.
+/// The sensors that set off a turn in which something is reasoned about, or that a skill answers itself, and that a trigger
+/// may name therefore.
 /// Whoever lets another one set off turns adds it here.
-pub const SENSORS: &[Sensor] = &[Sensor::UserInput, Sensor::Schedule, Sensor::Hook];
+pub const SENSORS: &[Sensor] =
+    &[Sensor::UserInput, Sensor::Schedule, Sensor::Hook, Sensor::ChatMessage, Sensor::UserCommand];
 
 /// Conditions that must all hold. An empty list of one kind does not restrict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trigger {
-    /// The signal's sensor is one of these.
+    /// The signal's sensor is one of these; without any it is whatever a model may be asked by. A command of the user is only
+    /// for who names it.
     pub sensors: Vec<String>,
     /// The signal's text holds one of these words or phrases, whole, without regard to case.
     pub words: Vec<String>,
@@ -74,7 +77,9 @@ impl Trigger {
     pub fn matches(&self, facts: &SignalFacts<'_>) -> bool {
         let text = if self.words.is_empty() { String::new() } else { format!(" {} ", normal(&own_words(facts.text))) };
         let any = |list: &[String], holds: &dyn Fn(&String) -> bool| list.is_empty() || list.iter().any(holds);
-        any(&self.sensors, &|sensor| sensor == facts.sensor)
+        let named = self.sensors.iter().any(|sensor| sensor == facts.sensor);
+        let unnamed = self.sensors.is_empty() && facts.sensor != Sensor::UserCommand.name();
+        (named || unnamed)
             && any(&self.words, &|words| text.contains(&format!(" {words} ")))
             && any(&self.tags, &|tag| facts.tags.iter().any(|own| own.eq_ignore_ascii_case(tag)))
             && any(&self.todo, &|todo| facts.todo.is_some_and(|own| own == todo))

@@ -2,7 +2,8 @@
 
 use super::{
     ADD_ID, CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, Effect, Kind, LOG_JOB, Limits, Offered,
-    Param, RENDER, RESTORE, SET_CASCADE, SETTING_CHANGE, SETTING_EXPLAIN, SETTING_UNDO, SET_KEYWORD, SKILL_READ, Stands, Tool,
+    Param, RENDER, RESTORE, SET_CASCADE, SET_KEYWORD, SETTING_CHANGE, SETTING_EXPLAIN, SETTING_UNDO, SKILL_READ,
+    Stands, Tool,
 };
 use crate::domain::action::Target;
 use crate::domain::editor::{LOOK, SHOW};

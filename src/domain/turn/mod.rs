@@ -36,7 +36,7 @@ use crate::domain::port::{
     Actuator, AtWork, CountTokens, Journal, Locality, LogLevel, Message, Model, Prompt, Sink, Streamed, Surveyor,
 };
 use crate::domain::scope::Scope;
-use crate::domain::signal::{Body, Role, Signal};
+use crate::domain::signal::{Body, Role, Sensor, Signal};
 use crate::domain::tool::{Tool, Toolbox};
 use crate::domain::turn::earlier::Past;
 use error::Fault;
@@ -276,6 +276,8 @@ struct Turn {
 
 impl Turn {
     fn begin(start: Start) -> (Turn, Step) {
+        // Words of a command are laid out where a skill answers them, in place of a model.
+        let answered = matches!(&start, Start::Words { signal, .. } if signal.body.sensor() == Sensor::UserCommand);
         let (signal, conversation, settle) = match start {
             Start::Commanded(commanded) => {
                 let signal = commanded.signal.clone();
@@ -308,7 +310,7 @@ impl Turn {
         let report = TurnReport::of(conversation);
         let step = match settle {
             Some(steps) => Step::Settle(signal.clone(), steps),
-            None if is_reasoned(&signal.body) => Step::Reason(signal.clone()),
+            None if answered || is_reasoned(&signal.body) => Step::Reason(signal.clone()),
             None => Step::Pass(signal.clone()),
         };
         (Turn::new(signal, report), step)

@@ -7,6 +7,7 @@ use crate::domain::turn::consensus::{Mode, Other};
 use crate::domain::turn::error::Fault;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::forward::{Met, Turned};
+use crate::edge::cli::handed::{ended, hearing, task, worse};
 use crate::edge::cli::plans;
 use crate::edge::cli::run::{DONE, FAILED, Failure, PENDING, USAGE};
 use crate::edge::cli::session::{
@@ -22,6 +23,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
 
 /// Longer questions are refused, as they are in a chat.
 const LONGEST_QUESTION: u64 = 1 << 20;
@@ -146,8 +148,41 @@ fn by_owner(text: &str, place: &Place, manner: &Manner, out: &mut dyn Write) -> 
         if turned.again {
             return Ok(Asked::Again(turned.notice.unwrap_or(turned.text)));
         }
-        print_turned(turned, place, manner.json, out).await.map(Asked::Done)
+        let (mut status, mut left, mut tasks) = (DONE, turned.tasks, Vec::new());
+        let mut asked = Some(turned);
+        if !manner.json {
+            status = print_turned(asked.take(), place, Way::default(), out).await?;
+        }
+        while left > 0 {
+            let report = owner.report().await?;
+            left = report.tasks;
+            // What waits is told as an answer, and goes on with the conversation of the task.
+            let ending = if report.plans.is_empty() { report.status.as_str() } else { Ending::Parked.name() };
+            status = worse(status, ended(ending));
+            if manner.json {
+                tasks.push(task(ending, &report.text, &report.plans));
+            } else {
+                writeln!(out)?;
+                status = worse(status, print_turned(Some(report), place, Way::default(), out).await?);
+            }
+        }
+        if manner.json {
+            let way = Way { json: true, kept: true, tasks };
+            status = worse(status, print_turned(asked, place, way, out).await?);
+        }
+        Ok(Asked::Done(status))
     })
+}
+
+/// How a turn is printed.
+#[derive(Default)]
+pub(super) struct Way {
+    /// As one JSON object.
+    pub json: bool,
+    /// Records of it are kept: what was refused in it can be asked about.
+    pub kept: bool,
+    /// What came of tasks that it handed over, for the JSON object.
+    pub tasks: Vec<serde_json::Value>,
 }
 
 /// Lines that wait until it is known whether they are worth printing.
@@ -181,8 +216,9 @@ fn here(
     out: &mut dyn Write,
 ) -> Result<Option<u8>, Failure> {
     let held = Held::default();
-    let told = held.clone();
-    with_engine_that_tells(place, Keep::Along, complaining_by(move |line| told.tell(line)), async |engine| {
+    let (told, (tell, mut reports)) = (held.clone(), mpsc::unbounded_channel());
+    let notify = hearing(complaining_by(move |line| told.tell(line)), tell);
+    with_engine_that_tells(place, Keep::Along, notify, async |engine| {
         if let Some(why) = engine.beside() {
             if !beside {
                 return Ok(None);
@@ -210,6 +246,10 @@ fn here(
             older: Default::default(),
             folder,
         };
+        let own = ask.origin.session.clone();
+        if matches!(tape, Tape::None) && engine.beside().is_none() {
+            engine.stay_for(&own);
+        }
         let turn = engine.new_turn();
         let mut answer = String::new();
         let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece.text())).await;
@@ -224,7 +264,35 @@ fn here(
         }
         held.release();
         let kept = engine.beside().is_none();
-        let status = print_turn(engine, &finished, &answer, place, (manner.json, kept), out)?;
+        let (mut status, mut tasks) = (DONE, Vec::new());
+        if !manner.json {
+            let way = Way { kept, ..Way::default() };
+            status = print_turn(engine, &finished, &answer, place, way, out)?;
+            out.flush()?;
+        }
+        while engine.untold_tasks(&own) > 0 {
+            let Some(reported) = reports.recv().await else { break };
+            engine.note_told(&own);
+            let ending = reported.finished.report.ending.name();
+            let told = engine.keep_told(reported.told(&engine.new_turn())).await;
+            engine.flush().await?;
+            let text = told.report.text.clone();
+            if manner.json {
+                let plans: Vec<String> = told.report.plans.iter().map(|plan| plan.0.clone()).collect();
+                status = worse(status, ended(ending));
+                tasks.push(task(ending, &text, &plans));
+            } else {
+                writeln!(out)?;
+                let way = Way { kept, ..Way::default() };
+                let printed = print_turn(engine, &told, &text, place, way, out)?;
+                status = worse(worse(status, printed), ended(ending));
+                out.flush()?;
+            }
+        }
+        if manner.json {
+            let way = Way { json: true, kept, tasks };
+            status = worse(status, print_turn(engine, &finished, &answer, place, way, out)?);
+        }
         // An answer from nothing is no answer.
         Ok(Some(if engine.view().is_empty() { FAILED } else { status }))
     })
@@ -252,23 +320,24 @@ fn elsewhere(id: &str, decided: &Decided) -> Failure {
 
 /// Prints a turn that the owner of the store has carried out, from what it has stored.
 pub(super) async fn print_turned(
-    turned: Turned,
+    turned: Option<Turned>,
     place: &Place,
-    json: bool,
+    way: Way,
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
+    let Some(turned) = turned else { return Ok(DONE) };
     let engine = engine(place, Keep::ToRead).await?;
     let finished = engine.turns(200).await?.into_iter().find(|finished| finished.turn.0 == turned.turn);
     let status = match finished {
         Some(mut finished) => {
             // Answers beside the one are in no record.
             finished.report.others = turned.others;
-            print_turn(&engine, &finished, &turned.text, place, (json, true), out)
+            print_turn(&engine, &finished, &turned.text, place, Way { kept: true, ..way }, out)
         }
         // An answer of few words that is in no trace, such as that to /plans.
         None if turned.answered => {
             let said = [turned.text.trim_end(), turned.notice.as_deref().unwrap_or_default()];
-            if json {
+            if way.json {
                 let all =
                     serde_json::json!({ "status": Ending::Answered.name(), "text": said[0], "notice": turned.notice });
                 writeln!(out, "{all}")?;
@@ -303,7 +372,7 @@ pub(super) fn print_turn(
     finished: &Finished,
     answer: &str,
     place: &Place,
-    (json, kept): (bool, bool),
+    way: Way,
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
     let report = &finished.report;
@@ -314,7 +383,8 @@ pub(super) fn print_turn(
     };
     let plans: Vec<_> = report.plans.iter().filter_map(|id| engine.plan(&id.0)).collect();
     let refused = engine.refusals(report);
-    if json {
+    let kept = way.kept;
+    if way.json {
         let refused = refused
             .iter()
             .map(|told| serde_json::json!({ "text": told.text, "action": told.action.map(|action| action.to_hex()) }));
@@ -323,7 +393,7 @@ pub(super) fn print_turn(
             "others": report.others.iter().map(other).collect::<Vec<_>>(),
             "sources": report.sources.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
             "plans": plans.iter().map(plans::json).collect::<Vec<_>>(),
-            "refused": refused.collect::<Vec<_>>(), "turn": crate::edge::engine::record::turn(finished),
+            "refused": refused.collect::<Vec<_>>(), "tasks": way.tasks, "turn": crate::edge::engine::record::turn(finished),
         });
         writeln!(out, "{all}")?;
         return Ok(status);

@@ -1,7 +1,7 @@
 //! `passepartout plans`: flight plans are listed, shown, and decided about.
 
 use crate::edge::cli::args::{Place, Plans};
-use crate::edge::cli::ask::{print_turn, print_turned};
+use crate::edge::cli::ask::{Way, print_turn, print_turned};
 use crate::edge::cli::plans;
 use crate::edge::cli::run::{DONE, Failure};
 use crate::edge::cli::session::{block_on, blocking, engine, origin, owner, somewhere, with_engine};
@@ -51,7 +51,7 @@ pub(super) fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failu
             let denied = block_on(async {
                 let Some(mut owner) = owner(&place).await? else { return Ok(None) };
                 let turned = owner.deny(&plan, &reason, stop).await?;
-                print_turned(turned, &place, false, out).await.map(Some)
+                print_turned(Some(turned), &place, Way::default(), out).await.map(Some)
             })?;
             if let Some(status) = denied {
                 return Ok(status);
@@ -83,7 +83,7 @@ fn approve_beside(plan: &str, place: &Place, out: &mut dyn Write) -> Result<Opti
             return Err("the process that owned the store has ended, and nothing was done; approve it again".into());
         };
         let turned = owner.approve(&found).await?;
-        print_turned(turned, place, false, out).await.map(Some)
+        print_turned(Some(turned), place, Way::default(), out).await.map(Some)
     })
 }
 
@@ -100,5 +100,5 @@ async fn decide(
     let finished =
         engine.decide(&origin(true), plan, decided, turn, &mut |piece| answer.push_str(piece.text())).await?;
     engine.flush().await?;
-    print_turn(engine, &finished, &answer, place, (false, true), out)
+    print_turn(engine, &finished, &answer, place, Way { kept: true, ..Way::default() }, out)
 }

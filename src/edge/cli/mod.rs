@@ -9,6 +9,7 @@ mod decide;
 mod doctor;
 pub mod dump;
 pub mod forward;
+mod handed;
 pub mod ingest;
 mod jobs;
 pub mod memory;

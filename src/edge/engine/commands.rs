@@ -3,14 +3,18 @@
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::inert::exact;
 use crate::domain::port::{Sink, Streamed};
-use crate::domain::signal::Origin;
-use crate::domain::turn::{Conversation, TurnReport};
+use crate::domain::signal::{Body, Origin, Sensor, Signal};
+use crate::domain::skill::Skill;
+use crate::domain::skill::lisp::Role;
+use crate::domain::skill::trigger::Trigger;
+use crate::domain::turn::{Conversation, Start, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::cascade::Choice;
 use crate::edge::engine::changes::read_change;
 use crate::edge::engine::decisions::Decided;
 use crate::edge::engine::focus::Turnabout;
 use crate::edge::engine::record::{Finished, kind};
+use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::time::Wish;
 use crate::edge::engine::turns::{Ask, first_line};
 use std::collections::HashSet;
@@ -51,6 +55,14 @@ back that the agent changed
 What does not begin with a slash is asked as it stands. Without a model, “help” shows what can be asked.
 In Emacs: C-c RET sends, C-c C-k stops the answer; M-x passepartout-flight-plans, passepartout-gate-trace, \
 passepartout-log and passepartout-doctor show the rest.";
+
+/// Commands that only look, at what is at hand: they are answered while a turn goes on.
+const BESIDE: [&str; 7] = ["help", "plans", "tasks", "tasks stop", "files", "cascade", "focus"];
+
+/// Returns whether a line is a command that waits for no turn.
+pub fn runs_beside(line: &str) -> bool {
+    line.trim().strip_prefix('/').is_some_and(|command| BESIDE.contains(&command.trim()))
+}
 
 impl Engine {
     /// Handles a slash command of the user; no model sees it.
@@ -102,10 +114,13 @@ impl Engine {
                     _ => Err(match Turnabout::parse(command) {
                         Some(to) => self.move_focus(&ask.origin, to).await.unwrap_or_else(|why| why),
                         None if command.trim() == "help" => HELP.to_string(),
-                        None => format!(
-                            "There is no “/{}”.\n{HELP}",
-                            exact(command.split_whitespace().next().unwrap_or_default())
-                        ),
+                        None => match self.command_of_skill(ask, command, turn.clone(), sink).await {
+                            Some(finished) => return finished,
+                            None => format!(
+                                "There is no “/{}”.\n{HELP}",
+                                exact(command.split_whitespace().next().unwrap_or_default())
+                            ),
+                        },
                     }),
                 };
                 match wish {
@@ -118,6 +133,34 @@ impl Engine {
             }
         };
         self.answered(ask, turn, began, text, sink)
+    }
+
+    /// Has a command that is none of ours answered by the first skill whose handler knows it; `None` when none does.
+    async fn command_of_skill(
+        self: &Arc<Self>,
+        ask: &Ask,
+        command: &str,
+        turn: TurnId,
+        sink: Sink<'_>,
+    ) -> Option<Finished> {
+        let listens = |skill: &Skill| {
+            let named = |trigger: &Trigger| trigger.sensors.iter().any(|name| name == Sensor::UserCommand.name());
+            skill.lisp.has(Role::Handler) && skill.triggers.iter().any(named)
+        };
+        if !self.skills().loaded.skills.iter().any(listens) {
+            return None;
+        }
+        let (session, began) = (ask.origin.session.clone(), self.clock.now());
+        let _alone = self.alone(&session).await;
+        let (start, scope, _) = self.opened(ask.clone(), &turn, began).await.ok()?;
+        let Start::Words { signal, history, past, outside } = start else { return None };
+        let body = Body::UserCommand { line: command.trim().to_string() };
+        let start = Start::Words { signal: Signal { body, ..signal }, history, past, outside };
+        self.doings.begin(&turn, &session, Vec::new());
+        let (report, under) = self.run(start, None, None, &scope, sink).await;
+        under.handled.as_ref()?;
+        let setting = Setting { project: Some(scope.project), under: Some(under) };
+        Some(self.finish(turn, session, began, first_line(&ask.text), report, &setting).await)
     }
 
     /// Handles `/cascade`: says how providers stand, or sets their order.

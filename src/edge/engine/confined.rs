@@ -103,7 +103,7 @@ impl Engine {
 
     /// A conversation is closed: what is kept alive for it ends, beside whoever says so. What it says next begins anew.
     pub fn end_conversation(&self, session: &SessionId) {
-        self.task_lines(session, true);
+        self.end_tasks(session);
         if let Ok(workers) = &self.workers {
             tokio::spawn(workers.end(&Owner::Session(session.clone())));
         }

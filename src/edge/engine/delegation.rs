@@ -82,7 +82,20 @@ impl Reported {
 
 /// The work that goes on in the background, by its conversation.
 #[derive(Default)]
-pub(in crate::edge::engine) struct Tasks(Mutex<BTreeMap<String, Task>>);
+pub(in crate::edge::engine) struct Tasks {
+    going: Mutex<BTreeMap<String, Task>>,
+    /// Who is told, by conversation.
+    told: Mutex<BTreeMap<String, ToBeTold>>,
+}
+
+/// What a conversation is still to be told.
+#[derive(Default)]
+struct ToBeTold {
+    /// So many tasks of it were not told of, whether they go on or not.
+    tasks: usize,
+    /// Whether somebody waits for that who would else leave.
+    stays: bool,
+}
 
 struct Task {
     /// What it is about, in one line.
@@ -94,7 +107,7 @@ struct Task {
 impl Tasks {
     /// Stops all that goes on.
     pub(in crate::edge::engine) fn end(&self) {
-        self.0.lock().values_mut().for_each(|task| task.stop = None);
+        self.going.lock().values_mut().for_each(|task| task.stop = None);
     }
 }
 
@@ -130,7 +143,7 @@ impl Engine {
             let scope = Scope { session: session.clone(), ..cleared.scope().clone() };
             Work { name: name.clone(), session: session.clone(), task, labels: action.labels(), led, under, scope }
         };
-        let mut tasks = self.tasks.0.lock();
+        let mut tasks = self.tasks.going.lock();
         if tasks.len() >= MOST {
             // Of other conversations nothing is told here.
             let of_it = |name: &str| shown_in(&SessionId(name.to_string())) == lent.origin.session;
@@ -143,11 +156,12 @@ impl Engine {
             return Err(format!("{MOST} tasks go on already: {going}"));
         }
         let (stop, stopped) = oneshot::channel();
+        self.tasks.told.lock().entry(lent.origin.session.0.clone()).or_default().tasks += 1;
         tasks.insert(session.0, Task { words: words.clone(), stop: Some(stop) });
         let (engine, follows, about) = (self.clone(), turn.clone(), words.clone());
         tokio::spawn(async move {
             let (finished, how) = engine.worked(work, stopped).await;
-            engine.tasks.0.lock().remove(&finished.session.0);
+            engine.tasks.going.lock().remove(&finished.session.0);
             let known = engine.known_privacy(&finished.session);
             let privacy = finished.report.conversation.labels.privacy.max(known);
             engine.say_of(LogLevel::Info, privacy, &format!("the task “{about}” {how}"));
@@ -215,9 +229,37 @@ impl Engine {
         self.finish(turn, session, at, asked, report, &Setting::default()).await
     }
 
+    /// Notes that somebody stays in a conversation until all is told that it hands over.
+    pub(in crate::edge) fn stay_for(&self, session: &SessionId) {
+        self.tasks.told.lock().entry(session.0.clone()).or_default().stays = true;
+    }
+
+    /// Returns whether somebody does.
+    pub(in crate::edge::engine) fn is_stayed_for(&self, session: &SessionId) -> bool {
+        self.tasks.told.lock().get(&session.0).is_some_and(|told| told.stays)
+    }
+
+    /// Returns of how many tasks a conversation is still to be told.
+    pub(in crate::edge) fn untold_tasks(&self, session: &SessionId) -> usize {
+        self.tasks.told.lock().get(&session.0).map_or(0, |told| told.tasks)
+    }
+
+    /// Notes that a conversation is told of one of them.
+    pub(in crate::edge) fn note_told(&self, session: &SessionId) {
+        if let Some(told) = self.tasks.told.lock().get_mut(&session.0) {
+            told.tasks = told.tasks.saturating_sub(1);
+        }
+    }
+
+    /// Stops what goes on for a conversation that is over, and forgets who was to be told of it.
+    pub(in crate::edge::engine) fn end_tasks(&self, session: &SessionId) {
+        self.task_lines(session, true);
+        self.tasks.told.lock().remove(&session.0);
+    }
+
     /// Handles `/tasks`: says what goes on in the background for a conversation; `/tasks stop` ends it.
     pub(super) fn task_lines(&self, session: &SessionId, stop: bool) -> String {
-        let mut tasks = self.tasks.0.lock();
+        let mut tasks = self.tasks.going.lock();
         let of_it = |name: &str| shown_in(&SessionId(name.to_string())) == *session;
         let theirs = tasks.iter_mut().filter(|(name, _)| of_it(name));
         let mut lines: Vec<String> = theirs

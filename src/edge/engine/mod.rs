@@ -14,7 +14,7 @@ pub mod cassette;
 pub mod changes;
 mod chores;
 pub(in crate::edge) mod code;
-mod commands;
+pub(in crate::edge) mod commands;
 mod commit;
 pub mod confined;
 pub mod decisions;

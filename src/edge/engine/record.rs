@@ -102,7 +102,7 @@ pub mod kind {
         /// How a job stands, by its short name; the newest counts. See [`crate::edge::engine::jobs`].
         JOB = "job", Authority;
         /// What the last run of a job said, by its short name; the newest counts.
-        JOB_SAID = "job-said", History,
+        JOB_SAID = "job-said", History;
         /// A setting of the user's Emacs that was changed as a flight plan, by the name of the change; the newest counts.
         /// See [`crate::edge::engine::settings`].
         SETTING = "setting", Authority;

@@ -149,7 +149,7 @@ impl Engine {
     ///
     /// # Errors
     /// Why nothing can be asked.
-    async fn opened(
+    pub(super) async fn opened(
         self: &Arc<Self>,
         ask: Ask,
         turn: &TurnId,
@@ -172,7 +172,10 @@ impl Engine {
             turn: turn.clone(),
             at: began,
             labels: Labels { privacy, ..Labels::USER },
-            body: Body::UserInput { text: ask.text.clone(), history: Vec::new() },
+            body: match ask.origin.source {
+                Source::Gateway => Body::ChatMessage { text: ask.text.clone() },
+                _ => Body::UserInput { text: ask.text.clone(), history: Vec::new() },
+            },
         };
         // What was read before stands in the answers that go along.
         let outside = match (begun, forgotten) {
@@ -267,6 +270,10 @@ impl Engine {
         // Words alone are answered by a skill, and not where the user wants several models to answer.
         let alone = matches!(start, Start::Words { .. }) && under.is_none() && together.is_none();
         let handled = if alone { self.handled(&by).await } else { None };
+        // No model answers a command.
+        if alone && set_off == Sensor::UserCommand && handled.is_none() {
+            return (TurnReport::of(Conversation::empty()), Under::default());
+        }
         let privacy = by.told.privacy;
         // What is due may be a skill's own work.
         let due = matches!(start, Start::Words { .. }) && set_off.is_of_job();
@@ -307,7 +314,11 @@ impl Engine {
         let offers = self.skills().loaded.offers();
         let listed = |tool: &Tool| skill.is_some_and(|skill| skill.tools.is_some() && skill.may_use(tool));
         // Work is handed over where somebody stays who is told what comes of it, and not on from there.
-        let stays = origin.source == Source::Emacs && self.serves.load(Relaxed);
+        let stays = match origin.source {
+            Source::Emacs | Source::Client => self.serves.load(Relaxed),
+            Source::Cli => self.is_stayed_for(&session),
+            Source::Gateway | Source::Clock | Source::System => false,
+        };
         offered.retain(|tool| tool.name != DELEGATE || stays);
         offered.retain(|tool| tool.name != SKILL_READ || offers.is_some() || listed(tool));
         let offers = offers.filter(|_| offered.iter().any(|tool| tool.name == SKILL_READ));

@@ -10,6 +10,7 @@ use crate::domain::signal::{Origin, Role, Said};
 use crate::domain::turn::earlier::Older;
 use crate::domain::turn::{Conversation, TurnReport};
 use crate::edge::engine::Engine;
+use crate::edge::engine::commands::runs_beside;
 use crate::edge::engine::delegation::{Reported, shown_in};
 use crate::edge::engine::record::{Finished, read_role};
 use crate::edge::engine::turns::{Ask, BROKE, Decided, first_line};
@@ -51,6 +52,13 @@ enum Work {
     Say(String),
     /// Tells what came of work that was handed over here.
     Report(Box<Reported>),
+}
+
+impl Work {
+    /// Returns whether it is a command that is answered while a turn of its conversation goes on.
+    fn runs_beside(&self) -> bool {
+        matches!(self, Work::Ask(ask) if runs_beside(&ask.text))
+    }
 }
 
 struct Running {
@@ -125,6 +133,9 @@ impl Lanes {
     /// read there.
     pub(super) fn ask(&mut self, client: ClientId, origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) {
         self.engine.mark_private(&origin.session, privacy_at(payload));
+        if payload.flag_at("waits") {
+            self.engine.stay_for(&origin.session);
+        }
         self.take(client, asked(origin, payload, blotted));
     }
 
@@ -242,17 +253,26 @@ impl Lanes {
     fn queue(&mut self, client: ClientId, session: SessionId, work: Work) {
         let task = Task { client, work };
         let lane = self.lanes.entry(session.clone()).or_default();
-        if lane.running.is_some() {
+        // Where something waits already, clients could not tell whose turn it is.
+        if lane.running.is_some() && lane.queue.is_empty() && task.work.runs_beside() {
+            let (turn, work) = self.begun(&session, task);
+            tokio::spawn(async move {
+                if AssertUnwindSafe(turn.run(work)).catch_unwind().await.is_err() {
+                    turn.end(turn.broken()).await;
+                }
+            });
+        } else if lane.running.is_some() {
             lane.queue.push_back(task);
         } else {
             self.start(session, task);
         }
     }
 
-    fn start(&mut self, session: SessionId, Task { client, work }: Task) {
-        let (engine, inbox) = (self.engine.clone(), self.inbox.clone());
+    /// Makes the turn of what is to be done, and tells that it has started.
+    fn begun(&self, session: &SessionId, Task { client, work }: Task) -> (Turn, Work) {
+        let engine = self.engine.clone();
         // Who set it off hears it, and where its conversation is.
-        let home = self.homes.get(&shown_in(&session)).copied().filter(|home| *home != client);
+        let home = self.homes.get(&shown_in(session)).copied().filter(|home| *home != client);
         let hearers: Vec<Arc<Channel>> =
             [Some(client), home].into_iter().flatten().filter_map(|id| self.clients.get(id)).collect();
         let hearers: Arc<[Arc<Channel>]> = hearers.into();
@@ -265,6 +285,13 @@ impl Lanes {
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
         let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, began };
+        turn.begin(&work);
+        (turn, work)
+    }
+
+    fn start(&mut self, session: SessionId, task: Task) {
+        let inbox = self.inbox.clone();
+        let (turn, work) = self.begun(&session, task);
         let running = turn.clone();
         let task = tokio::spawn(async move {
             if AssertUnwindSafe(turn.run(work)).catch_unwind().await.is_err() {
@@ -308,20 +335,26 @@ impl Turn {
         }
     }
 
-    async fn run(&self, work: Work) {
-        let Turn { engine, session, name, .. } = self;
-        let (follows, decided) = match &work {
-            // Nothing is shown as decided because of what was typed.
-            Work::Ask(_) | Work::Repl { .. } | Work::Say(_) => (None, Vec::new()),
-            Work::Report(reported) => (Some(reported.follows.0.clone()), Vec::new()),
+    /// Tells that it has started, and what it goes on from: in the order in which turns begin.
+    fn begin(&self, work: &Work) {
+        let follows = match work {
+            Work::Ask(_) | Work::Repl { .. } | Work::Say(_) => None,
+            Work::Report(reported) => Some(reported.follows.0.clone()),
             Work::Decide { plans, .. } => {
-                let first = plans.first().and_then(|plan| engine.with_plan(plan, |plan| plan.turn.0.clone()));
-                (first, plans.clone())
+                plans.first().and_then(|plan| self.engine.with_plan(plan, |plan| plan.turn.0.clone()))
             }
         };
-        let started =
-            Plist::new().keyword("action", "turn-started").text("turn", name.0.as_str()).maybe("follows", follows);
-        self.tell("event", started);
+        let started = Plist::new().keyword("action", "turn-started").text("turn", self.name.0.as_str());
+        self.tell("event", started.maybe("follows", follows));
+    }
+
+    async fn run(&self, work: Work) {
+        let Turn { engine, session, name, .. } = self;
+        let decided = match &work {
+            // Nothing is shown as decided because of what was typed.
+            Work::Ask(_) | Work::Repl { .. } | Work::Say(_) | Work::Report(_) => Vec::new(),
+            Work::Decide { plans, .. } => plans.clone(),
+        };
         let mut telling = Telling::new(self);
         let mut sink = |piece: Streamed<'_>| telling.hear(piece);
         let result = match work {
@@ -334,6 +367,8 @@ impl Turn {
                 Ok(engine.repl(&origin, &line, folder, name.clone(), &mut sink).await)
             }
             Work::Report(reported) => {
+                // First, so that nobody waits for a report that breaks.
+                engine.note_told(&shown_in(&reported.finished.session));
                 let told = reported.told(name);
                 sink(Streamed::Text(&told.report.text));
                 Ok(engine.keep_told(told).await)
@@ -395,6 +430,7 @@ impl Turn {
         let refused = self.engine.refusals(&finished.report);
         let payload = show::turn(finished, &self.engine.view())
             .list("refused", refused.iter().map(show::refused))
+            .maybe_int("tasks", Some(self.engine.untold_tasks(&finished.session)).filter(|tasks| *tasks > 0))
             .maybe("preset", self.engine.preset_name(&finished.session).map(|name| exact(&name)))
             .list("others", finished.report.others.iter().map(|other| show::other(other, &finished.report.spent)))
             .keyword("action", "turn-done");
