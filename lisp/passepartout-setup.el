@@ -21,8 +21,9 @@
 
 ;;; Commentary:
 
-;; A few questions, each of which may be passed over: where the notes
-;; are, who answers, whether its key is found, and what may be spent.
+;; A few questions: where the notes are, who answers, whether its key
+;; is found, and what may be spent.  RET leaves what is set as it is; a
+;; folder or a provider that is chosen goes before those that are there.
 ;; What was chosen is saved with customize at the end, at once.  When
 ;; you say so, the provider is asked for its list of models, which shows
 ;; whether it is there and takes the key; else nothing is sent anywhere.
@@ -65,26 +66,66 @@
     (directory-file-name (abbreviate-file-name (expand-file-name folder)))))
 
 (defun passepartout-setup--read-provider ()
-  "Ask who answers; return the name of a provider, or nil for none."
-  (let ((name (completing-read
-               "Model provider (empty: none, answers come from your notes): "
-               (delete "recall" (passepartout-provider-names)) nil t)))
+  "Ask who answers; return the name of a provider, or nil for as it is."
+  (let* ((now (default-value 'passepartout-provider-cascade))
+         (names (delete "recall" (passepartout-provider-names)))
+         (name (completing-read
+                (if now
+                    (format "Model provider (empty: as it is, %s; \
+recall: none): "
+                            (string-join now ", "))
+                  "Model provider (empty: none, answers come from your \
+notes): ")
+                (if now (append names '("recall")) names) nil t)))
     (and (not (string-empty-p name)) name)))
 
 (defun passepartout-setup--read-dollars ()
-  "Ask what models may cost in a day; return a number, or nil for no cap."
-  (let (said number)
+  "Ask what models may cost in a day; return a number, or nil for as it is.
+Where a cap is set, 0 takes it away."
+  (let* ((now (default-value 'passepartout-day-budget))
+         (least (if now "A number.  " "A number above 0.  "))
+         (ask (if now
+                  (format "US dollars a day at most (empty: as it is, %s; \
+0: no cap): "
+                          now)
+                "US dollars a day at most (empty: no cap): "))
+         said number)
     (while (progn
              (setq said (string-trim
-                         (read-string (concat (and said "A number above 0.  ")
-                                              "US dollars a day at most \
-(empty: no cap): "))))
+                         (read-string (concat (and said least) ask))))
              (setq number (and (string-match-p
                                 "\\`[0-9]+\\(?:\\.[0-9]+\\)?\\'" said)
                                (string-to-number said)))
              (not (or (string-empty-p said)
-                      (and number (> number 0))))))
+                      (and number (or now (> number 0)))))))
     number))
+
+(defun passepartout-setup--first (option value)
+  "Save OPTION, a list, with VALUE before what it has; return what to say.
+What has it there already is left alone."
+  (let* ((now (default-value option))
+         (new (cons value (remove value now))))
+    (if (equal now new)
+        (format "%s stays %S." option now)
+      (passepartout-setup--save option new))))
+
+(defun passepartout-setup--answers (provider)
+  "Save that PROVIDER answers, nil for as it is; return what to say, a list.
+The last line is first."
+  (let ((now (default-value 'passepartout-provider-cascade)))
+    (cond
+     ((and (null provider) now (not (equal now '("recall"))))
+      (list (format "%s answers, as it was set." (string-join now ", then "))))
+     ((null provider)
+      (list "No model is asked: answers come from your notes."))
+     ((equal provider "recall")
+      (list "No model is asked: answers come from your notes."
+            (passepartout-setup--save 'passepartout-provider-cascade
+                                      '("recall"))))
+     (t
+      (list (passepartout-setup--key provider)
+            (passepartout-setup--first 'passepartout-provider-cascade
+                                       provider))))))
 
 (defun passepartout-setup--key (name)
   "Return what is to be said of the key of the provider NAME."
@@ -193,27 +234,24 @@ works; nothing else is sent anywhere."
   (interactive)
   (let* ((folder (passepartout-setup--read-folder))
          (provider (passepartout-setup--read-provider))
-         (dollars (and provider
-                       (passepartout-events--host provider)
+         (model (and provider (not (equal provider "recall")) provider))
+         (dollars (and model
+                       (passepartout-events--host model)
                        (passepartout-setup--read-dollars)))
-         (try (and provider (passepartout-setup--read-try provider)))
-         (lines (list (passepartout-setup--save 'passepartout-directories
-                                                (list folder)))))
-    (if (null provider)
-        (push "No model is asked: answers come from your notes." lines)
-      (push (passepartout-setup--save 'passepartout-provider-cascade
-                                      (list provider))
-            lines)
-      (push (passepartout-setup--key provider) lines)
-      (when try (push (passepartout-setup--asking provider) lines))
-      (when dollars
-        (push (passepartout-setup--save 'passepartout-day-budget dollars)
-              lines)))
+         (try (and model (passepartout-setup--read-try model)))
+         (lines (list (passepartout-setup--first 'passepartout-directories
+                                                 folder))))
+    (setq lines (append (passepartout-setup--answers provider) lines))
+    (when try (push (passepartout-setup--asking model) lines))
+    (when dollars
+      (push (passepartout-setup--save 'passepartout-day-budget
+                                      (and (> dollars 0) dollars))
+            lines))
     (when (passepartout-running-p)
       (push "The core is running with what was set before; \
 M-x passepartout-restart takes this up." lines))
     (passepartout-setup--show (nreverse lines))
-    (when try (passepartout-setup--try provider))))
+    (when try (passepartout-setup--try model))))
 
 (provide 'passepartout-setup)
 ;;; passepartout-setup.el ends here

@@ -73,6 +73,42 @@ A symbol among them quits.  SAVED is what was saved, the last first."
                                        (passepartout-setup-tests--said)))))
       (delete-directory folder t))))
 
+(ert-deftest passepartout-setup-leaves-what-is-set ()
+  (let ((folder (directory-file-name (make-temp-file "setup-" t))))
+    (unwind-protect
+        (pcase-dolist
+            (`(,answers ,expected ,said)
+             `((("") nil "ollama, then mistral answers, as it was set.")
+               (("recall") ((passepartout-provider-cascade "recall"))
+                "No model is asked")
+               (("mistral" "")
+                ((passepartout-provider-cascade "mistral" "ollama"))
+                "auth-source has a key for api.mistral.ai.")
+               (("ollama") nil
+                "passepartout-provider-cascade stays (\"ollama\" \"mistral\").")
+               (("mistral" "0")
+                ((passepartout-day-budget)
+                 (passepartout-provider-cascade "mistral" "ollama"))
+                "passepartout-day-budget is nil from now on.")))
+          (passepartout-setup-tests--with (cons folder answers)
+            (setq passepartout-directories (list folder "/other")
+                  passepartout-provider-cascade '("ollama" "mistral")
+                  passepartout-day-budget 3)
+            (passepartout-setup)
+            (should (equal saved expected))
+            (should (string-search said (passepartout-setup-tests--said)))))
+      (delete-directory folder t))))
+
+(ert-deftest passepartout-setup-puts-a-folder-before-the-others ()
+  (let ((folder (directory-file-name (make-temp-file "setup-" t))))
+    (unwind-protect
+        (passepartout-setup-tests--with (list folder "")
+          (setq passepartout-directories '("/one" "/two"))
+          (passepartout-setup)
+          (should (equal saved `((passepartout-directories
+                                  ,folder "/one" "/two")))))
+      (delete-directory folder t))))
+
 (ert-deftest passepartout-setup-takes-no-folder-that-is-none-of-notes ()
   (let ((folder (directory-file-name (make-temp-file "setup-" t))))
     (unwind-protect

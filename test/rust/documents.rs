@@ -205,6 +205,21 @@ fn the_tables_of_tools_providers_and_gates_are_those_of_the_code() {
     same("gates", &gates, &told);
 }
 
+#[test]
+fn the_arguments_of_tools_stand_where_rules_are_explained() {
+    let told = |tool: &passepartout::domain::tool::Tool| {
+        let named = tool.params.iter().map(|param| match param.required {
+            true => param.name.to_string(),
+            false => format!("[{}]", param.name),
+        });
+        format!("{}: {}", tool.name, named.collect::<Vec<_>>().join(" "))
+    };
+    let here: BTreeSet<String> = Toolbox::builtin().all().map(told).collect();
+    let rows = table(&read("skills/README.org"), "arguments");
+    let there = rows.iter().map(|row| format!("{}: {}", code(&row[0]).concat(), row[1])).collect();
+    same("arguments of tools", &here, &there);
+}
+
 /// Returns the quoted names that stand in the body of a function, as a pattern of this file finds them.
 fn quoted(text: &str, begin: &str, end: &str, keep: impl Fn(&str, &str) -> bool) -> BTreeSet<String> {
     let body = text.split_once(begin).unwrap_or_else(|| panic!("“{begin}” is not in the source any more")).1;

@@ -5,6 +5,7 @@ use crate::domain::count::counted;
 use crate::domain::gate::Facts;
 use crate::domain::gate::secret::mask_shown;
 use crate::domain::inert::exact;
+use crate::domain::job::WORKING;
 use crate::domain::policy::held::GONE;
 use crate::domain::policy::loosening::{OFF, SKILL};
 use crate::domain::setting::named;
@@ -234,6 +235,11 @@ fn words(action: &Action, facts: &Facts) -> String {
             let off = given("value").is_some_and(|value| value.starts_with(OFF));
             let verb = if off { "Take out of use the " } else { "Use from now on the " };
             format!("{verb}{} of {}", plain(given("name").unwrap_or("?")), path(given("file").unwrap_or("?")))
+        }
+        CONFIRM if given("name").is_some_and(|name| WORKING.contains(&name)) => {
+            // What is behind that is for comparing, and all of it is shown below.
+            let when = given("value").and_then(|value| value.split(", text ").next()).unwrap_or("?");
+            format!("Let a heading of {} work by itself: {}", path(given("file").unwrap_or("?")), plain(when))
         }
         CONFIRM => format!(
             "Confirm {} = {}, which loosens",

@@ -30,6 +30,8 @@ pub const HOOK_PAUSE: i64 = 60;
 const LIGHT: u64 = 8_000;
 /// What is confirmed of a job, and of a hook.
 const RUN: &str = "PP_RUN";
+/// What is confirmed when a heading may work by itself, by its name.
+pub const WORKING: [&str; 2] = [RUN, HOOK];
 const HOOK: &str = "PP_HOOK";
 /// What the sessions of jobs begin with.
 const SESSION: &str = "job-";
@@ -220,7 +222,7 @@ pub fn key(file: &str, node: &str) -> String {
 
 /// Returns whether a line that loosens is one that starts work.
 pub fn starts_work(loosening: &Loosening) -> bool {
-    [RUN, HOOK].contains(&loosening.name.as_str())
+    WORKING.contains(&loosening.name.as_str())
 }
 
 /// Returns the key of the job that a conversation belongs to, if it is one of a job.
