@@ -3,15 +3,15 @@
 //! What a file says is compared with what was confirmed each time, as with every line that loosens. Only files that
 //! changed are read again.
 
+mod known;
 mod run;
 mod standing;
 mod tick;
 mod watched;
 
 use crate::domain::audit::{Decider, Ruling};
-use crate::domain::count::counted;
 use crate::domain::id::NodeId;
-use crate::domain::job::found::{self, Found};
+use crate::domain::job::found::Found;
 use crate::domain::job::watch::State;
 use crate::domain::job::{Job, When, key as key_of, skill_of_task, starts_work};
 use crate::domain::label::Privacy;
@@ -20,10 +20,8 @@ use crate::domain::memory::index::Key;
 use crate::domain::memory::view::View;
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::signal::{Origin, Source};
-use crate::domain::skill::lisp::Role;
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::{Finished, kind};
-use crate::edge::engine::skills::Skills;
 use crate::edge::thread::{aside, in_place};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -34,9 +32,6 @@ use std::sync::Arc;
 pub(in crate::edge) use tick::REST;
 pub use tick::Ticked;
 use watched::Watched;
-
-/// So many of all files are looked at, beside those that the user confirmed.
-pub(in crate::edge) const MOST: usize = 1_000;
 
 /// Why a run ends before its time, as the log says it of a turn.
 const STOPPED: &str = "was stopped by the user";
@@ -164,93 +159,6 @@ impl Engine {
     /// Returns what wakes who looks what is due: memory changed, or the user ruled something.
     pub(in crate::edge) fn jobs_wake(&self) -> Arc<tokio::sync::Notify> {
         self.jobs.wake.clone()
-    }
-
-    /// Returns all jobs, after what changed was read. It may read texts.
-    fn found_jobs(&self) -> Vec<Arc<Found>> {
-        let _alone = self.jobs.reading.lock();
-        let (view, skills) = (self.view(), self.skills());
-        let (mut files, changed, mut room) = {
-            let mut known = self.jobs.known.lock();
-            let whole = std::mem::replace(&mut known.whole, true);
-            let changed: BTreeSet<Arc<str>> = match whole {
-                true => std::mem::take(&mut known.stale),
-                false => view.cards().map(|card| card.file.clone()).collect(),
-            };
-            let mut files = changed.clone();
-            if std::mem::replace(&mut known.skills, skills.number) != skills.number {
-                let asks =
-                    |found: &Arc<Found>| matches!(&**found, Found::Job(job) if skill_of_task(&job.task).is_some());
-                let asking = known.found.iter().filter(|(_, found)| found.iter().any(asks));
-                files.extend(asking.map(|(file, _)| file.clone()));
-            }
-            if !files.is_empty() {
-                // What found no room may find it now.
-                files.extend(std::mem::take(&mut known.crowded));
-            }
-            if files.is_empty() {
-                return known.found.values().flatten().cloned().collect();
-            }
-            let others = known.found.iter().filter(|(file, _)| !files.contains(*file));
-            let taken = others.flat_map(|(_, found)| found).filter(|found| !self.is_confirmed_job(found)).count();
-            (files, changed, MOST.saturating_sub(taken))
-        };
-        self.jobs.watched.lock().follow(&view, &changed.into_iter().collect::<Vec<_>>());
-        while let Some(file) = files.pop_first() {
-            let found = found::in_file(&view, &file).into_iter().map(|found| with_lisp(found, &skills));
-            let (found, left) = self.with_room(&file, found, &mut room);
-            let mut known = self.jobs.known.lock();
-            if left {
-                known.crowded.insert(file.clone());
-            }
-            match found.is_empty() {
-                true => drop(known.found.remove(&file)),
-                false => drop(known.found.insert(file, found)),
-            }
-        }
-        self.jobs.known.lock().found.values().flatten().cloned().collect()
-    }
-
-    /// Returns what of a file is looked at, and whether some of it is not: what was confirmed always is.
-    fn with_room(
-        &self,
-        file: &Arc<str>,
-        found: impl Iterator<Item = Found>,
-        room: &mut usize,
-    ) -> (Vec<Arc<Found>>, bool) {
-        let (mut kept, mut left, mut first) = (Vec::new(), 0, None);
-        for found in found {
-            if *room > 0 || self.is_confirmed_job(&found) {
-                *room -= usize::from(!self.is_confirmed_job(&found));
-                kept.push(Arc::new(found));
-                continue;
-            }
-            left += 1;
-            first.get_or_insert(found);
-        }
-        if let Some(first) = first {
-            let (at, title) = match first {
-                Found::Job(job) => (job.node, job.title),
-                Found::Broken { at, title, .. } => (at, title),
-            };
-            let more = counted(left, "job");
-            let why = format!("only {MOST} of all files are looked at, so {more} of this one are not; take some away");
-            kept.push(Arc::new(Found::Broken { at, file: file.clone(), title, why }));
-        }
-        (kept, left > 0)
-    }
-
-    fn is_confirmed_job(&self, found: &Found) -> bool {
-        matches!(found, Found::Job(job) if self.is_confirmed(&job.loosening()))
-    }
-
-    /// Returns the jobs that can be understood, of headings that memory has.
-    fn understood_jobs(&self) -> Vec<(Arc<Found>, String)> {
-        let named = |found: Arc<Found>| match &*found {
-            Found::Job(job) => Some(job.key()).map(|key| (found.clone(), key)),
-            Found::Broken { .. } => None,
-        };
-        self.found_jobs().into_iter().filter_map(named).collect()
     }
 
     /// Returns why a job may not run or be confirmed, whatever was confirmed: a state of the list, and words.
@@ -509,16 +417,6 @@ impl Engine {
     pub fn job_texts_read(&self) -> u64 {
         in_place(|| self.jobs.watched.lock().read)
     }
-}
-
-/// Adds the Lisp of the skill whose block a job asks for.
-fn with_lisp(found: Found, skills: &Skills) -> Found {
-    let Found::Job(mut job) = found else { return found };
-    if let Some(name) = skill_of_task(&job.task) {
-        let asked = skills.loaded.skills.iter().find(|skill| skill.name == name && skill.lisp.has(Role::Job));
-        job.lisp = asked.map(|skill| Arc::from(skill.lisp.shown()));
-    }
-    Found::Job(job)
 }
 
 /// Returns the line of a heading that cannot be understood.

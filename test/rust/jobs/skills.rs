@@ -41,6 +41,8 @@ async fn what_only_looks_leaves_a_report_where_something_changed_and_asks_no_mod
         let home = Home::new(&[("jobs.org", jobs.as_str()), ("notes.org", NOTES)]);
         let server = FakeServer::start([]);
         let engine = shipped(&home, &server).await;
+        let tested = engine.test_skill(skill).await.expect("it is there");
+        assert!(tested.holds() && tested.tests.len() == 1, "{skill}: {:?}", tested.wrong);
         assert!(job(&engine).shown.contains(&format!("All Lisp of the skill {skill}")), "{}", job(&engine).shown);
         confirm(&home, &engine, "Rounds").await;
         assert_eq!(tick(&home, &engine, 22).await, Ticked { ran: 1, soon: true, ..Ticked::default() }, "{skill}");
