@@ -443,7 +443,8 @@ impl Engine {
         let decision = Decision { decider, ..Engine::of_human(ruling, words.clone(), "") };
         let record = (kind::LOOSENING, loosening.hash(), body);
         if !counts {
-            // At once, whatever becomes of the store.
+            // At once, whatever becomes of the store; who ends a run over it knows why.
+            self.job_begins_anew(loosening);
             self.authority.lock().confirmed.insert(loosening.hash(), (loosening.clone(), counts));
         }
         self.append_all([record, audit::kept(&decision)].into_iter()).await?;

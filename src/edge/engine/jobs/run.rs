@@ -137,7 +137,8 @@ impl Engine {
     async fn ends_early(self: &Arc<Self>, job: &Job) -> &'static str {
         let (key, hash) = (job.key(), job.loosening().hash());
         loop {
-            if let Some(why) = self.jobs.running.lock().get(&key).and_then(|run| run.ends) {
+            let ends = || self.jobs.running.lock().get(&key).and_then(|run| run.ends);
+            if let Some(why) = ends() {
                 return why;
             }
             let (engine, wanted, hash) = (self.clone(), key.clone(), hash.clone());
@@ -146,7 +147,7 @@ impl Engine {
                 Ok(Found::Broken { .. }) | Err(_) => false,
             });
             if !stands.await {
-                return CHANGED;
+                return ends().unwrap_or(CHANGED);
             }
             self.jobs.doubt.notified().await;
         }
