@@ -3,6 +3,7 @@
 use super::Place;
 use super::scan::{Bracket, Kind, Scan, scan};
 use crate::domain::gate::lisp::{Found, examine, read};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// So many of the same kind are named.
@@ -97,8 +98,10 @@ pub fn faults(scan: &Scan<'_>, tokens: Range<usize>) -> Vec<Fault> {
 /// What a text of Lisp is found to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// What does not fit together, in words.
+    /// What does not fit together, in words: the first of it.
     pub unbalanced: Vec<String>,
+    /// How much more does not.
+    pub more: usize,
     /// Why it cannot be read.
     pub unreadable: Option<String>,
     /// Why it cannot be judged, though Emacs may read it.
@@ -118,34 +121,35 @@ impl Checked {
     /// Returns what the passes came to, a line each and more, for whoever asked.
     pub fn words(&self) -> String {
         let mut said = Vec::new();
-        let mut list = |title: String, items: &[String]| {
+        let mut list = |title: String, items: &[String], more: usize| {
             said.push(title);
             said.extend(items.iter().take(NAMED).map(|item| format!("- {item}")));
-            let more = items.len().saturating_sub(NAMED);
+            let more = items.len().saturating_sub(NAMED) + more;
             said.extend((more > 0).then(|| format!("- and {more} more")));
         };
         if !self.unbalanced.is_empty() {
-            list("1. It is not balanced:".to_string(), &self.unbalanced);
+            list("1. It is not balanced:".to_string(), &self.unbalanced, self.more);
             said.push("It was looked at no further.".to_string());
             return said.join("\n");
         }
-        list("1. It is balanced.".to_string(), &[]);
+        list("1. It is balanced.".to_string(), &[], 0);
         match (&self.unreadable, &self.odd) {
-            (Some(why), _) => list(format!("2. It cannot be read: {why}."), &[]),
+            (Some(why), _) => list(format!("2. It cannot be read: {why}."), &[], 0),
             (None, Some(why)) => {
-                list(format!("2. Emacs may read it, but what it would call cannot be told: {why}."), &[]);
+                list(format!("2. Emacs may read it, but what it would call cannot be told: {why}."), &[], 0);
             }
-            (None, None) => list("2. It can be read.".to_string(), &[]),
+            (None, None) => list("2. It can be read.".to_string(), &[], 0),
         }
         if self.unreadable.is_none() && self.odd.is_none() {
             let harmful: Vec<String> = self.harmful.iter().map(|(line, what)| format!("line {line}: {what}")).collect();
             match (harmful.is_empty(), self.unknown.is_empty()) {
-                (true, true) => list("3. It calls nothing but what is known to be pure.".to_string(), &[]),
-                (false, _) => list("3. It calls what is forbidden to Lisp that runs unasked:".to_string(), &harmful),
+                (true, true) => list("3. It calls nothing but what is known to be pure.".to_string(), &[], 0),
+                (false, _) => list("3. It calls what is forbidden to Lisp that runs unasked:".to_string(), &harmful, 0),
                 (true, false) => {
                     list(
                         "3. It calls nothing that is forbidden, but what is not known to be pure:".to_string(),
                         &self.unknown,
+                        0,
                     );
                 }
             }
@@ -160,8 +164,11 @@ impl Checked {
 /// In words, when there is too much of it.
 pub fn check(text: &str) -> Result<Checked, String> {
     let scanned = scan(text)?;
-    let unbalanced: Vec<String> = unbalanced(&scanned).iter().map(|fault| fault.words(text)).collect();
-    let mut checked = Checked { unbalanced, unreadable: None, odd: None, harmful: Vec::new(), unknown: Vec::new() };
+    let faults = unbalanced(&scanned);
+    let unbalanced: Vec<String> = faults.iter().take(NAMED).map(|fault| fault.words(text)).collect();
+    let more = faults.len() - unbalanced.len();
+    let mut checked =
+        Checked { unbalanced, more, unreadable: None, odd: None, harmful: Vec::new(), unknown: Vec::new() };
     if !checked.unbalanced.is_empty() {
         return Ok(checked);
     }
@@ -174,24 +181,26 @@ pub fn check(text: &str) -> Result<Checked, String> {
         match found {
             Found::Harmful(what) => checked.harmful.push((0, what)),
             Found::Unknown(what) => checked.unknown.push(what),
-            Found::Unreadable(what) => checked.odd = Some(what),
-        }
-    }
-    // Where each stands is said by the first form that has it.
-    let mut left = checked.harmful.len();
-    for place in &forms.places {
-        if left == 0 {
-            break;
-        }
-        let found = examine(text.get(place.clone()).unwrap_or(""));
-        for (line, what) in checked.harmful.iter_mut().filter(|(line, _)| *line == 0) {
-            if found.iter().any(|one| matches!(one, Found::Harmful(said) if said == what)) {
-                *line = Place::of(text, place.start).line;
-                left -= 1;
+            Found::Unreadable(what) | Found::Incomplete(what) => {
+                checked.odd = Some(what.trim_end_matches('.').to_string());
             }
         }
     }
-    checked.harmful.iter_mut().filter(|(line, _)| *line == 0).for_each(|(line, _)| *line = 1);
+    // Where each stands is said by the first form that has it.
+    let (mut lines, mut line, mut counted) = (HashMap::new(), 1, 0);
+    let places = forms.places.iter().filter(|_| !checked.harmful.is_empty());
+    for place in places {
+        line += text.get(counted..place.start).unwrap_or("").matches('\n').count();
+        counted = place.start;
+        for found in examine(text.get(place.clone()).unwrap_or("")) {
+            if let Found::Harmful(what) = found {
+                lines.entry(what).or_insert(line);
+            }
+        }
+    }
+    for (line, what) in &mut checked.harmful {
+        *line = lines.get(what).copied().unwrap_or(1);
+    }
     checked.harmful.sort();
     Ok(checked)
 }
@@ -240,6 +249,24 @@ mod tests {
         assert!(said("(a . b . c)").starts_with("1. It is balanced.\n2. "));
         assert!(said("#s(hash-table)").contains("2. Emacs may read it, but"));
         assert!(!said("(a #1=(b))").contains("3."));
+    }
+
+    #[test]
+    fn what_is_not_looked_at_to_its_end_is_not_said_to_call_nothing() {
+        let many: String = (0..50_000).map(|n| format!("(a{n} {n})")).collect();
+        let found = said(&format!("(let ({many}) (call-process \"rm\"))"));
+        assert!(
+            found.ends_with(
+                "what it would call cannot be told: It binds so many names at once that it cannot be followed."
+            ),
+            "{found}"
+        );
+        let many: String = (0..40).map(|n| format!("(my-own-{n})\n")).collect();
+        let found = said(&format!("{many}(call-process \"rm\")"));
+        assert!(
+            found.contains("3. It calls what is forbidden") && found.contains("line 41: “call-process”"),
+            "{found}"
+        );
     }
 
     #[test]

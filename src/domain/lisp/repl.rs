@@ -104,7 +104,8 @@ fn is_name(text: &str) -> bool {
 /// Returns Lisp that says what a name stands for: a list for [`inspected`].
 pub fn inspection(name: &str) -> String {
     format!(
-        "(list (and (fboundp '{name}) (format \"%S\" (func-arity '{name}))) (and (macrop '{name}) t) \
+        "(list (and (fboundp '{name}) \
+         (format \"%S\" (unless (autoloadp (indirect-function '{name})) (func-arity '{name})))) (and (macrop '{name}) t) \
          (and (commandp '{name}) t) (and (boundp '{name}) t) \
          (and (fboundp '{name}) (documentation '{name})))"
     )
@@ -120,7 +121,11 @@ pub fn inspected(name: &str, text: &str) -> Option<String> {
         (false, true) => "a command",
         (false, false) => "a function",
     };
-    let function = arity.as_text().map(|arity| format!("{name} is {kind} of {}.", arguments(arity)));
+    let function = arity.as_text().map(|arity| match arity {
+        // What it takes is known only once its library is loaded, and that runs what nobody judged.
+        "nil" => format!("{name} is {kind} of a library that is not loaded."),
+        arity => format!("{name} is {kind} of {}.", arguments(arity)),
+    });
     let variable = is(variable).then(|| format!("{name} is a variable; type its name to see its value."));
     let documentation = documentation.as_text().map(|text| format!("\n{text}"));
     let lines: Vec<String> = [function, variable, documentation].into_iter().flatten().collect();
@@ -203,6 +208,7 @@ mod tests {
             ),
             (r#"("(1 . unevalled)" t nil nil nil)"#, "x is a macro of 1 arguments or more."),
             (r#"("(2 . 4)" nil nil nil nil)"#, "x is a function of 2 to 4 arguments."),
+            (r#"("nil" nil t nil "Play.")"#, "x is a command of a library that is not loaded.\n\nPlay."),
             ("(nil nil nil nil nil)", "x stands for nothing there."),
         ] {
             assert_eq!(inspected("x", &format!("Value: {found}")).as_deref(), Some(expected), "{found}");

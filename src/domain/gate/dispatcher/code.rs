@@ -67,9 +67,13 @@ fn one(case: &Case<'_>, fresh: &Fresh<'_>) -> Verdict {
     let open = case.action.labels().privacy.max(case.facts.privacy.unwrap_or(Privacy::Open)) == Privacy::Open;
     let own = matches!(case.tool.effect, Effect::WriteFile | Effect::EditOrg) && case.action.tool() != RESTORE;
     match first {
-        lisp::Found::Harmful(why) | lisp::Found::Unknown(why) if open && own => ask(fresh, &format!("its Lisp: {why}")),
+        lisp::Found::Harmful(why) | lisp::Found::Incomplete(why) | lisp::Found::Unknown(why) if open && own => {
+            ask(fresh, &format!("its Lisp: {why}"))
+        }
         lisp::Found::Harmful(_) => ask(fresh, "its Lisp reaches for more than values"),
-        lisp::Found::Unknown(_) | lisp::Found::Unreadable(_) => ask(fresh, "its Lisp is not known to be pure"),
+        lisp::Found::Incomplete(_) | lisp::Found::Unknown(_) | lisp::Found::Unreadable(_) => {
+            ask(fresh, "its Lisp is not known to be pure")
+        }
     }
 }
 

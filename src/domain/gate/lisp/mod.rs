@@ -45,6 +45,8 @@ pub enum Found {
     Unreadable(String),
     /// It reaches for processes, files, the network, evaluation or start-up.
     Harmful(String),
+    /// It was not looked at to its end: what else it reaches for is not known.
+    Incomplete(String),
     /// It uses what is not known to be pure.
     Unknown(String),
 }
@@ -53,7 +55,7 @@ impl Found {
     /// Returns the sentence for people.
     pub fn why(&self) -> &str {
         match self {
-            Found::Unreadable(why) | Found::Harmful(why) | Found::Unknown(why) => why,
+            Found::Unreadable(why) | Found::Harmful(why) | Found::Incomplete(why) | Found::Unknown(why) => why,
         }
     }
 }
@@ -67,7 +69,8 @@ pub fn examine(code: &str) -> Vec<Found> {
             found.sort_by_key(|found| match found {
                 Found::Unreadable(_) => 0,
                 Found::Harmful(_) => 1,
-                Found::Unknown(_) => 2,
+                Found::Incomplete(_) => 2,
+                Found::Unknown(_) => 3,
             });
             found.dedup();
             found

@@ -661,7 +661,6 @@ pub static PURE: Names = Names::new(&[
     "subrp",
     "commandp",
     "documentation",
-    "func-arity",
     "emacs-version",
     "version-to-list",
     "version<",
@@ -1260,7 +1259,8 @@ pub const CHANGERS: &[(&str, usize)] = &[
     ("ring-remove", 0),
 ];
 
-/// Names of what changes a value in place, also where the value is mostly a fresh one.
+/// Functions that change a value in place, also where the value is mostly a fresh one. What changes a place, such as
+/// `setf`, is told by the place.
 pub static IN_PLACE: Names = Names::new(&[
     "aset",
     "setcar",
@@ -1271,16 +1271,9 @@ pub static IN_PLACE: Names = Names::new(&[
     "remhash",
     "ring-insert",
     "ring-remove",
-    "setf",
-    "cl-incf",
-    "cl-decf",
-    "incf",
-    "decf",
-    "cl-callf",
-    "push",
-    "pop",
-    "cl-pushnew",
     "nconc",
+    "nconcing",
+    "nreconc",
     "nreverse",
     "delq",
     "delete",
@@ -1289,6 +1282,10 @@ pub static IN_PLACE: Names = Names::new(&[
     "sort",
     "ntake",
     "cl-sort",
+    "cl-stable-sort",
+    "cl-merge",
+    "cl-fill",
+    "cl-replace",
     "cl-delete",
     "cl-delete-if",
     "cl-delete-duplicates",
@@ -1299,13 +1296,165 @@ pub static IN_PLACE: Names = Names::new(&[
     "map-put!",
     "mapcan",
     "cl-mapcan",
+    "cl-mapcon",
     "map-delete",
     "plist-put",
+    "lax-plist-put",
     "assoc-delete-all",
     "assq-delete-all",
     "rassq-delete-all",
-    "alist-get",
+    "decoded-time-set-defaults",
 ]);
+
+/// Functions that change a text in place.
+pub static IN_TEXTS: Names = Names::new(&[
+    "aset",
+    "fillarray",
+    "cl-fill",
+    "cl-replace",
+    "cl-nsubstitute",
+    "cl-sort",
+    "cl-stable-sort",
+    "cl-merge",
+    "map-put!",
+    "subst-char-in-string",
+]);
+
+/// Names that lead to texts of Emacs itself that could be changed in place.
+pub static TEXTS: Names = Names::new(&[
+    "symbol-name",
+    "subr-name",
+    "documentation",
+    "error-message-string",
+    "buffer-name",
+    "buffer-file-name",
+    "default-directory",
+    "invocation-name",
+    "emacs-version",
+    "org-version",
+    "org-time-stamp-format",
+    "system-configuration",
+    "system-time-locale",
+    "calendar-day-name",
+    "calendar-month-name",
+    "org-get-todo-state",
+    "org-entry-get",
+    "org-entry-properties",
+]);
+
+/// Names that stand for a form, or that the walk takes for more than a call.
+static FORMS: Names = Names::new(&[
+    "quote",
+    "function",
+    "lambda",
+    "closure",
+    "macro",
+    "let",
+    "let*",
+    "dlet",
+    "letrec",
+    "named-let",
+    "if",
+    "cond",
+    "while",
+    "setq",
+    "setf",
+    "setq-default",
+    "setq-local",
+    "defvar",
+    "defconst",
+    "defun",
+    "defmacro",
+    "defalias",
+    "defsubst",
+    "interactive",
+    "declare",
+    "condition-case",
+    "unwind-protect",
+    "catch",
+    "progn",
+    "prog1",
+    "prog2",
+    "and",
+    "or",
+    "when",
+    "unless",
+    "save-excursion",
+    "save-restriction",
+    "save-current-buffer",
+    "save-match-data",
+    "with-temp-buffer",
+    "with-current-buffer",
+    "let-alist",
+    "if-let",
+    "if-let*",
+    "when-let",
+    "when-let*",
+    "and-let*",
+    "while-let",
+    "cl-flet",
+    "cl-flet*",
+    "cl-labels",
+    "flet",
+    "labels",
+    "macrolet",
+    "cl-macrolet",
+    "cl-symbol-macrolet",
+    "cl-letf",
+    "cl-letf*",
+    "pcase",
+    "pcase-exhaustive",
+    "pcase-let",
+    "pcase-let*",
+    "pcase-dolist",
+    "pcase-lambda",
+    "pcase-setq",
+    "rx",
+    "push",
+    "pop",
+    "incf",
+    "decf",
+    "dolist",
+    "dotimes",
+    "dolist-with-progress-reporter",
+    "thread-first",
+    "thread-last",
+    "benchmark-run",
+    "benchmark-progn",
+    "benchmark-elapse",
+    "bound-and-true-p",
+    "with-output-to-string",
+    "with-demoted-errors",
+    "ignore-errors",
+    "ignore-error",
+    "condition-case-unless-debug",
+    "eval-when-compile",
+    "eval-and-compile",
+    "with-no-warnings",
+    "with-suppressed-warnings",
+    "add-to-list",
+    "org-map-entries",
+    "read",
+    "read-from-string",
+    "calc-eval",
+    "org-read-date",
+    "eval",
+    "signal",
+    "error",
+    "`",
+    ",",
+    ",@",
+    "\\,",
+]);
+
+/// Parts of Emacs that its macros are expanded to calls of.
+const INNER: &[&str] = &["cl-", "pcase-", "seq-", "map-", "gv-", "macroexp-", "internal-", "byte-", "benchmark-"];
+
+/// Returns whether a name means something to Emacs or to the walk, so that code may not give it to a function of its own.
+pub fn is_taken(name: &str) -> bool {
+    let tables = [&FORMS, &PURE, &PLAIN_FORMS, &FILES, &CHANGING, &IN_PLACE, &callers::CALLING, &callers::KEYWORDED];
+    tables.iter().any(|names| names.has(name)) || INNER.iter().any(|part| name.starts_with(part))
+}
 
 /// Names that lead to values of Emacs itself that could be changed in place.
 pub static SHARED: Names = Names::new(&[
@@ -1333,6 +1482,12 @@ pub static SHARED: Names = Names::new(&[
     "standard-case-table",
     "current-case-table",
     "category-table",
+    "obarray",
+    "current-prefix-arg",
+    "char-category-set",
+    "string-to-syntax",
+    "get-char-property",
+    "get-pos-property",
     "symbol-plist",
     "charset-plist",
     "frame-parameters",
@@ -1424,7 +1579,8 @@ impl Names {
 pub fn prepare() {
     LazyLock::force(&PARTS);
     let callers = [&callers::CALLING, &callers::KEYWORDED, &callers::TYPE_TAKING, &callers::TYPES, &callers::BINDABLE];
-    for names in [&PURE, &FILES, &PLAIN_FORMS, &READABLE, &IN_PLACE, &SHARED, &CHANGING].into_iter().chain(callers) {
+    let own = [&PURE, &FILES, &PLAIN_FORMS, &READABLE, &IN_PLACE, &IN_TEXTS, &TEXTS, &FORMS, &SHARED, &CHANGING];
+    for names in own.into_iter().chain(callers) {
         names.table();
     }
 }
