@@ -5,6 +5,7 @@ use super::check::check;
 use super::forms::{Form, forms};
 use super::scan::{Kind, Scan, scan};
 use crate::domain::count::counted;
+use crate::domain::gate::lisp::read;
 use std::ops::Range;
 
 /// The word that stands for the form in what is put around it.
@@ -84,6 +85,8 @@ pub fn edit(text: &str, wish: &Wish<'_>) -> Result<Edited, String> {
         return Err("Nothing would change.".to_string());
     }
     sound(text, wish, &after)?;
+    let at = all.iter().position(|other| other == form).unwrap_or(0);
+    others_stay(&scanned, &all, at, wish, &after)?;
     Ok(Edited { text: after, mind })
 }
 
@@ -94,8 +97,12 @@ fn sound(before: &str, wish: &Wish<'_>, after: &str) -> Result<(), String> {
         return Err(format!("What would come of it is not sound, so nothing is proposed.\n{}", now.words()));
     }
     // What was there before is not what this brings.
-    let brought = check(wish.text)?.harmful;
+    let brought = check(wish.text)?;
+    if let Some(why) = brought.odd {
+        return Err(format!("What “text” would call cannot be told, so nothing is proposed: {why}."));
+    }
     let new: Vec<String> = brought
+        .harmful
         .into_iter()
         .map(|(_, what)| what)
         .filter(|what| !was.harmful.iter().any(|(_, known)| known == what))
@@ -108,6 +115,37 @@ fn sound(before: &str, wish: &Wish<'_>, after: &str) -> Result<(), String> {
             new.into_iter().take(NAMED).collect::<Vec<_>>().join(" ")
         )),
     }
+}
+
+/// Makes sure that every other form is still there, byte for byte: a comment at the end of what is given could swallow
+/// what follows it.
+fn others_stay(scan: &Scan<'_>, all: &[Form<'_>], at: usize, wish: &Wish<'_>, after: &str) -> Result<(), String> {
+    let lost = || {
+        "Another form of the file would be changed or lost, so nothing is proposed; end “text” without a comment."
+            .to_string()
+    };
+    let scanned = super::scan::scan(after)?;
+    let now = forms(&scanned).map_err(|_| lost())?;
+    let kept = usize::from(wish.what.starts_with("insert"));
+    let new = match wish.what {
+        "delete" => 0,
+        "rename" => 1,
+        _ => forms(&super::scan::scan(wish.text)?).map_err(|_| lost())?.len(),
+    };
+    let behind = all.len() - at - 1;
+    if now.len() != at + kept + new + behind {
+        return Err(lost());
+    }
+    // What `rename` changes everywhere are names, each where it stood.
+    if wish.what == "rename" {
+        return Ok(());
+    }
+    let (from, to) =
+        (at + usize::from(wish.what == "insert-after"), behind + usize::from(wish.what == "insert-before"));
+    let text = |scan: &Scan<'_>, form: &Form<'_>| scan.text.get(form.place.clone()).map(str::to_string);
+    let same = |(old, new): (&Form<'_>, &Form<'_>)| text(scan, old) == text(&scanned, new);
+    let stay = all.iter().zip(&now).take(from).all(same) && all.iter().rev().zip(now.iter().rev()).take(to).all(same);
+    if stay { Ok(()) } else { Err(lost()) }
 }
 
 fn find<'f, 'a>(text: &str, all: &'f [Form<'a>], wish: &Wish<'_>) -> Result<&'f Form<'a>, String> {
@@ -205,11 +243,13 @@ fn renamed(
     let new = wish.text.trim();
     let is_name = |scan: Scan<'_>| matches!(scan.tokens.as_slice(), [one] if one.kind == Kind::Name && one.place == (0..new.len()));
     let plain = new.starts_with(|c: char| c.is_alphabetic() || "-+*/_~!$%^&=<>{}".contains(c));
-    if !super::scan::scan(new).is_ok_and(is_name) || !plain || matches!(new, "nil" | "t") {
+    // `-5` is a number.
+    let symbol = read(new).is_ok_and(|read| read.top.first().is_some_and(|top| read.symbol(*top).is_some()));
+    if !super::scan::scan(new).is_ok_and(is_name) || !plain || !symbol {
         return Err(format!("“{new}” is no name."));
     }
     let (Some(old), Some(named)) = (form.name, form.named) else { return Err("It has no name.".to_string()) };
-    if let Some(taken) = all.iter().find(|other| other.name == Some(new) && other.kind == form.kind) {
+    if let Some(taken) = all.iter().find(|other| other.name == Some(new) && clash(other, form)) {
         let line = Place::of(scan.text, taken.place.start).line;
         return Err(format!("There is a “{}” already, in line {line}.", taken.called()));
     }
@@ -230,6 +270,31 @@ fn renamed(
         ));
     }
     Ok(chosen.into_iter().map(|(_, place)| (place, new.to_string())).collect())
+}
+
+/// Kinds of definitions that give a function, and those that give a variable; some give both.
+const FUNCTIONS: &[&str] = &[
+    "defun",
+    "defmacro",
+    "defsubst",
+    "defalias",
+    "define-inline",
+    "cl-defun",
+    "cl-defmacro",
+    "cl-defsubst",
+    "cl-defgeneric",
+    "iter-defun",
+    "define-minor-mode",
+    "define-globalized-minor-mode",
+    "define-derived-mode",
+];
+const VARIABLES: &[&str] =
+    &["defvar", "defvar-local", "defconst", "defcustom", "define-minor-mode", "define-globalized-minor-mode"];
+
+/// Returns whether two forms of one name would define the same thing.
+fn clash(one: &Form<'_>, other: &Form<'_>) -> bool {
+    let both = |kinds: &[&str]| [one, other].iter().all(|form| form.kind.is_some_and(|kind| kinds.contains(&kind)));
+    one.kind == other.kind || both(FUNCTIONS) || both(VARIABLES)
 }
 
 /// Returns a form in what is put around it, its lines moved to the right by where it comes to stand.
@@ -254,8 +319,9 @@ fn wrapped(scan: &Scan<'_>, form: &Form<'_>, given: &Scan<'_>) -> Result<String,
     let body = scan.text.get(form.place.clone()).unwrap_or("");
     for (at, _) in body.match_indices('\n') {
         let at = form.place.start + at + 1;
-        let in_text =
-            tokens.iter().any(|token| token.kind == Kind::Text && token.place.start < at && at < token.place.end);
+        let before = tokens.partition_point(|token| token.place.start < at);
+        let last = before.checked_sub(1).and_then(|last| tokens.get(last));
+        let in_text = last.is_some_and(|token| token.kind == Kind::Text && at < token.place.end);
         let blank = scan.text.get(at..).is_some_and(|rest| rest.starts_with(['\n', '\r']));
         inner.push_str(scan.text.get(from..at).unwrap_or(""));
         // What stands in a string is no layout.
@@ -338,6 +404,8 @@ mod tests {
             (wish("rename", "one", "two"), "There is a “defun two” already, in line 12"),
             (wish("rename", "one", "a b"), "is no name"),
             (wish("rename", "one", "12"), "is no name"),
+            (wish("rename", "one", "-5"), "is no name"),
+            (wish("rename", "one", "+1e5"), "is no name"),
             (wish("rename", "one", "one"), "There is a “defun one” already"),
             (wish("wrap", "one", "(when t)"), "it stands there 0 times"),
             (wish("wrap", "one", "(list FORM FORM)"), "it stands there 2 times"),
@@ -346,6 +414,24 @@ mod tests {
             let found = edit(FILE, &wish).expect_err(wish.text);
             assert!(found.contains(why), "{wish:?}: {found}");
         }
+        let found = edit("(defun a () 1)\n(defmacro b () 1)\n", &wish("rename", "a", "b")).expect_err("a double");
+        assert!(found.contains("There is a “defmacro b” already"), "{found}");
+        // A call behind many that are not known is found, and what cannot be judged brings none along.
+        let many: String = (0..40).map(|n| format!("(my-own-{n}) ")).collect();
+        let hidden = format!("(defun b () {many}(call-process \"rm\"))");
+        let found = edit("(defun b () 1)\n", &wish("replace", "b", &hidden)).expect_err("it hides a call");
+        assert!(found.contains("forbidden") && found.contains("call-process"), "{found}");
+        let odd = edit("(z #1=(c))\n(defun b () 1)\n", &wish("replace", "b", "(defun b () #2=(delete-file \"x\"))"));
+        assert!(odd.as_ref().is_err_and(|why| why.contains("cannot be told")), "{odd:?}");
+        // A comment at the end of what is given swallows nothing.
+        for (file, what, text) in [
+            ("(defvar a 1) (defvar b 2)\n", "replace", "(defvar a 2) ; two"),
+            ("(defvar a 1) (defvar b 2)\n", "wrap", "(progn FORM) ; two"),
+        ] {
+            let found = edit(file, &wish(what, "a", text)).expect_err(text);
+            assert!(found.contains("changed or lost"), "{text}: {found}");
+        }
+        assert!(edit("(defvar a 1)\n(defvar b 2)\n", &wish("replace", "a", "(defvar a 2) ; two")).is_ok());
         let found = edit("(a", &wish("delete", "a", "")).expect_err("it is not balanced");
         assert!(found.contains("lisp-balance"), "{found}");
         let found = edit("(a b) (c d)\n", &wish("insert-after", "b", "(e)")).expect_err("two on a line");
