@@ -141,6 +141,24 @@ async fn org_and_code_are_compared_and_written_by_a_plan() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tangling_writes_no_file_twice_and_never_its_own_source() {
+    let world = World::new(&[], true, &[]).await;
+    let path = world.home.project("n.org");
+    for (targets, why) in [
+        (&["n.org"][..], "is the Org file itself"),
+        (&["./n.org"], "is the Org file itself"),
+        (&["a.sh", "./a.sh"], "is named in more than one way"),
+    ] {
+        let block = |target: &&str| format!("#+begin_src sh :tangle {target}\necho\n#+end_src\n");
+        let notes: String = targets.iter().map(block).collect();
+        world.write("n.org", &notes);
+        let told = world.call("literate-tangle", json!({"path": path})).await;
+        assert!(told.contains(why), "{targets:?}: {told}");
+        assert_eq!(read(&world, "n.org"), notes);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn tangling_reaches_nothing_that_writing_would_not() {
     let world = World::new(&[], true, &["literate-tangle"]).await;
     let outside = world.home.folder.path().canonicalize().expect("it is there");
@@ -190,6 +208,10 @@ async fn a_repl_keeps_its_state_loads_what_the_gates_let_and_asks_no_model() {
     let (told, ending) = typed(&world, ",load .env").await;
     assert!(told.contains("out of bounds") && ending == Ending::Failed, "{told}");
     assert!(typed(&world, ",load none.el").await.1 == Ending::Failed);
+    world.write("key.el", &format!("(list \"ghp_{}\")\n", "a1B2c3D4e5".repeat(4)));
+    let (told, ending) = typed(&world, ",load key.el").await;
+    assert!(told.contains("nothing was loaded") && ending == Ending::Failed, "{told}");
+    assert!(typed(&world, ",inspect tetris").await.0.contains("tetris is a command of a library that is not loaded."));
     // What is kept beyond its line asks, as it does for a model.
     assert_eq!(typed(&world, "(setq garden 3)").await.1, Ending::Parked);
     let before = world.requests();

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 /// Column that a tab leads to a multiple of.
 const TAB: usize = 8;
 /// Languages whose blocks Org puts into something of its own when it tangles them.
-const EXPANDED: [&str; 9] = ["C", "cpp", "C++", "D", "plantuml", "ditaa", "latex", "gnuplot", "groovy"];
+const EXPANDED: [&str; 11] =
+    ["C", "cpp", "C++", "D", "java", "fortran", "plantuml", "ditaa", "latex", "gnuplot", "groovy"];
 
 /// A file that tangling would write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +106,8 @@ fn unclear(arguments: &Arguments, language: &str, code: &str, wanted: &str) -> O
     if noweb && code.split('\n').any(|line| line.split_once("<<").is_some_and(|(_, rest)| rest.contains(">>"))) {
         return Some("it refers to other blocks (:noweb), which are not followed".to_string());
     }
-    if let Some(name) = ["comments", "shebang", "prologue", "epilogue"].into_iter().find(|name| set(name).is_some()) {
+    let adding = ["comments", "shebang", "prologue", "epilogue", "tangle-mode"];
+    if let Some(name) = adding.into_iter().find(|name| set(name).is_some()) {
         return Some(format!("what :{name} adds is not followed"));
     }
     if let Some(switch) = arguments.switches.first() {
@@ -308,6 +310,9 @@ mod tests {
             (src("sh :tangle a.sh :var x=1", "x\n"), ":var"),
             (src("sh :tangle a.sh :shebang #!/bin/sh", "x\n"), ":shebang"),
             (src("sh :tangle a.sh :comments both", "x\n"), ":comments"),
+            (src("sh :tangle a.sh :tangle-mode o755", "x\n"), ":tangle-mode"),
+            (src("java :tangle a.java", "x\n"), "code of java"),
+            (src("fortran :tangle a.f90", "x\n"), "code of fortran"),
             (src("sh :tangle (concat \"a\" \".sh\")", "x\n"), "is Lisp"),
             (src("sh :tangle yes", "x\n"), "which ending"),
             (src("sh -r :tangle a.sh", "x\n"), "switch -r"),

@@ -15,6 +15,7 @@ use crate::domain::scope::Scope;
 use crate::edge::engine::Engine;
 use crate::edge::engine::planner::fact;
 use crate::edge::survey::Predicted;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -72,7 +73,7 @@ impl Engine {
     fn plan_tangle(&self, paths: &[PathFact], only: Option<&str>, scope: &Scope) -> Result<Predicted, String> {
         let path = paths.first().ok_or_else(|| "there is no path".to_string())?;
         let text = self.text_now(&path.resolved)?.ok_or_else(|| format!("{} is not there", path.resolved))?;
-        let (mut predicted, mut agreed) = (Predicted::default(), 0);
+        let (mut predicted, mut agreed, mut files) = (Predicted::default(), 0, HashSet::new());
         for target in self.tangled(&path.resolved, text)? {
             if only.is_some_and(|only| only.trim() != target.file) {
                 continue;
@@ -86,6 +87,12 @@ impl Engine {
                 }
             };
             let file = target_of(&path.resolved, &target.file, scope)?;
+            if file == path.resolved {
+                return Err(format!("“{}” is the Org file itself, which would be lost.", target.file));
+            }
+            if !files.insert(file.clone()) {
+                return Err(format!("“{}” is named in more than one way; name it alike in each :tangle.", target.file));
+            }
             let before = self.text_now(&file)?;
             if before.as_deref().is_some_and(|before| agree(before, &after).is_none()) {
                 agreed += 1;

@@ -11,6 +11,7 @@ use crate::domain::signal::{Body, Origin};
 use crate::domain::turn::{Conversation, Ending, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::Order;
+use crate::edge::engine::inspect::MASKS;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::turns::first_line;
 use serde_json::{Map, Value};
@@ -117,6 +118,10 @@ impl Engine {
         }
         match report.ending {
             Ending::Answered if report.text.contains(CUT) => Err(format!("{file} is too long to be loaded at once.")),
+            // What stands for a secret was not written by the user: evaluated, it would mean something else.
+            Ending::Answered if MASKS.iter().any(|mask| report.text.contains(mask)) => Err(format!(
+                "{file} holds a secret, or the mask of one, so nothing was loaded: what is read is masked."
+            )),
             Ending::Answered => Ok((report.text, (labels, report.conversation.outside))),
             Ending::Parked => Err(format!("Whether {file} may be read waits as a flight plan, so nothing was loaded.")),
             Ending::Interrupted | Ending::Failed => {
