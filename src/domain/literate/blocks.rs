@@ -62,7 +62,7 @@ struct Opened<'a> {
 
 /// Returns the blocks of an Org text.
 pub fn blocks(text: &str) -> Blocks<'_> {
-    let mut scan = Scan { text, found: Blocks::default(), open: Vec::new(), name: None, headers: Vec::new() };
+    let mut scan = Scan { found: Blocks::default(), open: Vec::new(), name: None, headers: Vec::new() };
     // Of each kind, up to which line it is known that no block of it ends.
     let mut endless: HashMap<String, usize> = HashMap::new();
     let lines: Vec<(usize, &str)> = lines(text).collect();
@@ -74,7 +74,7 @@ pub fn blocks(text: &str) -> Blocks<'_> {
             continue;
         }
         if is_heading(line) {
-            scan.end_all(at);
+            scan.end_all(Some(number + 1));
             continue;
         }
         if let Some(rest) = keyword(here, "#+begin_") {
@@ -92,7 +92,8 @@ pub fn blocks(text: &str) -> Blocks<'_> {
                     Err(until) => {
                         let until = endless.get(&block.kind).copied().unwrap_or(0).max(until);
                         endless.insert(block.kind.clone(), until);
-                        scan.unclosed(&block, lines.get(until.saturating_sub(1)).filter(|_| !known));
+                        let last = lines.get(until.saturating_sub(1)).filter(|(_, line)| !known && is_heading(line));
+                        scan.unclosed(&block, last.map(|_| until));
                         continue;
                     }
                 }
@@ -106,13 +107,12 @@ pub fn blocks(text: &str) -> Blocks<'_> {
         }
         scan.leading(here);
     }
-    scan.end_all(text.len());
+    scan.end_all(None);
     scan.found.problems.sort();
     scan.found
 }
 
 struct Scan<'a> {
-    text: &'a str,
     found: Blocks<'a>,
     open: Vec<Opened<'a>>,
     name: Option<&'a str>,
@@ -150,23 +150,20 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A heading, or the end of the text, ends whatever is open.
-    fn end_all(&mut self, at: usize) {
+    /// A heading, on such a line, or the end of the text ends whatever is open.
+    fn end_all(&mut self, heading: Option<usize>) {
         (self.name, self.headers) = Default::default();
         for open in std::mem::take(&mut self.open) {
             // Of a raw block the end was found before it was opened.
             if !open.raw {
-                let heading = self.text.get(at..).map(|rest| (at, rest)).filter(|(_, rest)| !rest.is_empty());
-                self.unclosed(&open.block, heading.as_ref());
+                self.unclosed(&open.block, heading);
             }
         }
     }
 
-    fn unclosed(&mut self, block: &Block<'a>, heading: Option<&(usize, &str)>) {
-        let by = heading.filter(|(_, line)| is_heading(line)).map(|(at, _)| {
-            let line = self.text.get(..*at).unwrap_or("").matches('\n').count() + 1;
-            format!("; the heading in line {line} would end it (in code, write a comma before the star)")
-        });
+    fn unclosed(&mut self, block: &Block<'a>, heading: Option<usize>) {
+        let by = heading
+            .map(|line| format!("; the heading in line {line} would end it (in code, write a comma before the star)"));
         self.problem(block.line - 1, format!("#+begin_{} is not ended{}", block.kind, by.unwrap_or_default()));
     }
 
