@@ -494,6 +494,8 @@ A key that was meant for something else then approves nothing."
   "Show what may happen without asking, and what wants to." t)
 (autoload 'passepartout-jobs "passepartout-jobs"
   "Show the headings that want work done by themselves." t)
+(autoload 'passepartout-jobs-agenda "passepartout-jobs"
+  "Return what is due by cron lines on the day of the agenda.")
 (autoload 'passepartout-context "passepartout-context"
   "Show which notes a model would be told of now, and why." t)
 (autoload 'passepartout-context-marks-mode "passepartout-context"

@@ -224,9 +224,7 @@ pub fn since(text: &str, now: DateTime) -> Result<DateTime, String> {
     let text = text.trim().trim_end_matches(['?', '.', '!']).to_lowercase();
     let last = text.strip_prefix("last ").or_else(|| text.strip_prefix("last-")).map(str::trim);
     let weekday = last.and_then(moment).filter(|moment| matches!(moment, Moment::Weekday(_)));
-    let read = moment(&text)
-        .or_else(|| weekday.clone())
-        .or_else(|| moment(&text.split_whitespace().collect::<Vec<_>>().join("-")));
+    let read = moment(&text).or(weekday).or_else(|| moment(&text.split_whitespace().collect::<Vec<_>>().join("-")));
     let window = read.and_then(|moment| When::Range(Some(moment), None).window(now, Lean::Back));
     // The last one of a day that it is today is that of the week before.
     let before = |from: DateTime| match weekday.is_some() && from.date() == now.date() {
