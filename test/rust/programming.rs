@@ -211,7 +211,8 @@ async fn a_repl_keeps_its_state_loads_what_the_gates_let_and_asks_no_model() {
     world.write("key.el", &format!("(list \"ghp_{}\")\n", "a1B2c3D4e5".repeat(4)));
     let (told, ending) = typed(&world, ",load key.el").await;
     assert!(told.contains("nothing was loaded") && ending == Ending::Failed, "{told}");
-    assert!(typed(&world, ",inspect tetris").await.0.contains("tetris is a command of a library that is not loaded."));
+    let (told, _) = typed(&world, ",inspect tetris").await;
+    assert!(told.contains("tetris is a command of a library that is not loaded."), "{told}");
     // What is kept beyond its line asks, as it does for a model.
     assert_eq!(typed(&world, "(setq garden 3)").await.1, Ending::Parked);
     let before = world.requests();

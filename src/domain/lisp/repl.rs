@@ -107,7 +107,8 @@ pub fn inspection(name: &str) -> String {
         "(list (and (fboundp '{name}) \
          (format \"%S\" (unless (autoloadp (indirect-function '{name})) (func-arity '{name})))) (and (macrop '{name}) t) \
          (and (commandp '{name}) t) (and (boundp '{name}) t) \
-         (and (fboundp '{name}) (documentation '{name})))"
+         (and (fboundp '{name}) (documentation '{name}) \
+         (substring-no-properties (documentation '{name}))))"
     )
 }
 
