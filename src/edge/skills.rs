@@ -205,8 +205,8 @@ impl Loaded {
     /// Returns the gates of a session: the standard ones, those of all rules that can be read, for each skill whose
     /// rules cannot be used one that asks, and for each gate in Lisp one that says what it answered.
     pub fn gates(&self) -> Gates {
-        let with_rules: Vec<Skill> = self.skills.iter().chain(&self.rules_alone).cloned().collect();
-        let (rules, broken) = gate::gates(&with_rules);
+        let (mut rules, broken) = gate::gates(&self.skills);
+        rules.extend(gate::kept_out(&self.rules_alone));
         let unread = broken.into_iter().chain(self.unread.iter().cloned());
         let gates = unread.fold(standard(rules), |gates, unread| gates.and(Box::new(unread)));
         self.own_gates().into_iter().fold(gates, |gates, asked| gates.and(Box::new(asked)))
@@ -405,7 +405,7 @@ fn read_one(path: PathBuf, place: &Place<'_>, found: &mut Vec<Found>, loaded: &m
     };
     // What only tightens counts at once, and takes nothing else with it.
     let examples = if trusted { Examples::Run } else { Examples::Left };
-    let tightening = || Skill { unconfirmed: !trusted, ..rules_alone(&name, &outline, examples) };
+    let tightening = || Skill { unconfirmed: !trusted, ..rules_alone(&name, &outline) };
     let why = match (found.iter().find(|found| found.skill.name == name), read(&name, &outline, examples)) {
         (Some(Found { file: Some(first), .. }), _) if same(first, &path) => return,
         (Some(Found { file, .. }), _) => {

@@ -120,6 +120,13 @@ fn what_is_wrong_is_named_with_its_line() {
         (("| no    |", "| perhaps |"), "“perhaps” is no expectation"),
         (("tag:work", "tag"), "WHEN: “tag” is no condition"),
         (("Push carefully.\n", ""), "the prompt is empty"),
+        (("* Mandates", "* Prompt\nMore.\n* Mandates"), "line 8: this is a second heading “Prompt”"),
+        (("#+PRIORITY: 70", "#+PRIORITY: 70\n#+PRIORITY: 7"), "line 3: #+PRIORITY: it stands there twice"),
+        (("#+TOOLS: ", "#+TOOL: "), "line 4: #+TOOL: this is not read; if #+TOOLS is meant, write that"),
+        (("#+TOOLS: ", "#+TOOLS "), "line 4: #+TOOLS: it is not read without its colon"),
+        (("* Mandates", "* Notes\n#+TOOLS: shell\n* Mandates"), "line 9: #+TOOLS: it stands below a heading"),
+        (("command: git push*", "comand: git push*"), "shell has no argument “comand”; its arguments are command"),
+        (("| shell | command: git push*", "| * | stat: git push*"), "no tool has an argument “stat”"),
     ] {
         let text = PUSH.replacen(change.0, change.1, 1);
         assert_ne!(text, PUSH, "{change:?} changes nothing");
@@ -146,6 +153,45 @@ fn lisp_without_a_name_is_for_people_and_of_gates_there_is_one() {
     assert!(why.contains("a second block named “gate”"), "{why}");
     let why = with(&[block("#+NAME: gate\n", &"x".repeat(70_000))]).expect_err("it is too large");
     assert!(why.contains("Lisp is larger than 64 kB"), "{why}");
+}
+
+#[test]
+fn what_is_nearly_right_is_told_and_what_is_not_meant_is_let_be() {
+    let check = |from: &str, to: &str, remark: &str| {
+        let text = PUSH.replacen(from, to, 1);
+        assert_ne!(text, PUSH, "{from}");
+        let skill = read("push", &text).unwrap();
+        let said = skill.remarks.join("\n");
+        assert_eq!((said.contains(remark), said.is_empty()), (true, remark.is_empty()), "{to}: {said}");
+        skill
+    };
+    let lisp = |name: &str| format!("* Code\n#+NAME: {name}\n#+begin_src elisp\n1\n#+end_src\n* Mandates");
+    for (from, to, remark) in [
+        ("#+PRIORITY", "#+PRIORTY", "Line 2: #+PRIORTY: this is not read; if #+PRIORITY is meant, write that."),
+        ("#+PRIORITY: 70", "#+DEPENDS: policy", "if #+DEPENDS_ON is meant"),
+        ("#+PRIORITY: 70", "#+ON-ERROR: skip", "if #+ON_ERROR is meant"),
+        ("#+TRIGGER", "#+TRIGER", "Line 3: #+TRIGER: this is not read"),
+        ("* Mandates", "* Notes\n#+PRIORITY: 1\n* Mandates", "Line 9: #+PRIORITY: it stands below a heading"),
+        ("* Mandates", "* Mandate", "Line 8: the heading “Mandate” is not read; if “Mandates” is meant, write that."),
+        ("* Rules\n", "* Prompts\nx\n* Rules\n", "if “Prompt” is meant"),
+        ("Name the ticket.", "Name it.\n*** Deep\nGone.", "a heading below a single mandate is told to nobody"),
+        ("* Mandates", lisp("handlr").as_str(), "the block “handlr” is not run; if “handler” is meant, write that."),
+        ("* Mandates", "* COMMENT Mandate\n#+TOOLS: shell\n* Mandates", ""),
+        ("#+PRIORITY: 70", "#+PRIORITIES: A C B\n#+TODO: A B\n#+FILETAGS: :x:", ""),
+        ("#+PRIORITY: 70", "#+begin_example\n#+TOOLS: nothing\n#+end_example", ""),
+        ("* Mandates", "* Notes\n#+begin_example\n#+TOOLS: nothing\n#+end_example\n* Mandates", ""),
+        ("** In work", "** COMMENT In work", ""),
+    ] {
+        check(from, to, remark);
+    }
+    let texts = |skill: Skill| skill.mandates.into_iter().map(|mandate| mandate.text).collect::<Vec<_>>();
+    assert_eq!(texts(check("** In work", "** COMMENT In work", "")), ["Be brief."]);
+    let code = "Be brief.\n# a remark\n#+begin_src sh\n# make it\nmake\n#+end_src";
+    let skill = check("Be brief.", code, "");
+    assert_eq!(texts(skill)[0], "Be brief.\n#+begin_src sh\n# make it\nmake\n#+end_src");
+    let hidden = "carefully.\n** COMMENT Old\nPull.\n*** And this\nNo.\n** Then\nWait.";
+    assert_eq!(check("carefully.", hidden, "").prompt.as_deref(), Some("Push carefully.\n** Then\nWait."));
+    assert_eq!(check("** Examples", "** COMMENT Old\n*** Examples\nNone.\n** Examples", "").rules.len(), 2);
 }
 
 #[test]
@@ -251,7 +297,8 @@ fn order_follows_needs_and_names_what_is_wrong() {
     let skills = vec![
         simple("a", "#+DEPENDS_ON: c, id:x1"),
         simple("b", ":PROPERTIES:\n:ID: x1\n:END:"),
-        simple("c", "#+DEPENDS_ON: [[id:x1][b]]"),
+        simple("c", "#+DEPENDS_ON: [[id:x1][the other one]], a0"),
+        simple("a0", ""),
         simple("d", "#+DEPENDS_ON: e"),
         simple("e", "#+DEPENDS_ON: f"),
         simple("f", "#+DEPENDS_ON: d"),
@@ -260,7 +307,7 @@ fn order_follows_needs_and_names_what_is_wrong() {
         simple("i", "#+DEPENDS_ON: i"),
     ];
     let ordered = order(skills);
-    assert_eq!(ordered.skills.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>(), ["b", "c", "a"]);
+    assert_eq!(ordered.skills.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>(), ["a0", "b", "c", "a"]);
     let why: Vec<String> = ordered.left_out.iter().map(|(skill, why)| format!("{}: {why}", skill.name)).collect();
     assert_eq!(
         why,
@@ -487,7 +534,7 @@ fn rules_that_cannot_be_used_ask_in_whatever_way_they_are_broken() {
         assert_ne!(text, NO_PUSH);
         text.into_bytes()
     };
-    let broken: [(&str, Vec<u8>, &str, &str); 14] = [
+    let broken: Vec<(&str, Vec<u8>, &str, &str)> = vec![
         (
             "a typo in the front",
             with("* Rules", "#+ON_ERROR: retry\n* Rules"),
@@ -503,16 +550,47 @@ fn rules_that_cannot_be_used_ask_in_whatever_way_they_are_broken() {
             "a second table",
             with("** Examples", "\n| tool | pattern | verdict | reason |\n| shell | rm* | deny | No. |\n** Examples"),
             "line 7: this table of rules is not read",
-            "ask",
+            "deny",
         ),
         ("a deeper heading", with("* Rules", "* Mine\n** Rules"), "line 4: this table of rules is not read", "ask"),
         (
             "a failed example",
             with("git push            | deny ", "git push            | ask "),
             "line 9: the example “git push”",
+            "deny",
+        ),
+        ("no example", with("| shell | git push            | deny  |\n", ""), "line 5: no example matches", "deny"),
+        (
+            "an unknown tool in an example",
+            with("| shell | git status", "| shel | git status"),
+            "line 10: no tool is called “shel”",
+            "deny",
+        ),
+        (
+            "a rule beside one that cannot be read",
+            with("** Examples", "| shel | x | deny | No. |\n** Examples"),
+            "line 6: no tool is called “shel”",
+            "deny",
+        ),
+        (
+            "a line above the table, below another heading",
+            with("* Rules\n", "* Restrictions\n|---+---|\n"),
+            "line 4: this table of rules is not read",
             "ask",
         ),
-        ("no example", with("| shell | git push            | deny  |\n", ""), "line 5: no example matches", "ask"),
+        (
+            "a block without an end",
+            with("* Rules", "* Notes\n#+begin_example\n* Ruels"),
+            "line 5: this table of rules is not read",
+            "ask",
+        ),
+        ("all tools left by a slip", with("* Rules", "#+TOOL: memory-search\n* Rules"), "if #+TOOLS is meant", "deny"),
+        (
+            "a gate by a slip",
+            with("* Rules", "* Code\n#+NAME: gates\n#+begin_src elisp\n(lambda (_) 'pass)\n#+end_src\n* Rules"),
+            "line 5: the block “gates” is not run; if “gate” is meant",
+            "deny",
+        ),
         ("too large", with("* Rules", &format!("{}\n* Rules", "x".repeat(256 * 1024))), "at most 256 kB", "ask"),
         ("not UTF-8", [b"\xff", NO_PUSH.as_bytes()].concat(), "not UTF-8 at byte 0", "ask"),
         (

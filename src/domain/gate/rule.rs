@@ -270,6 +270,11 @@ impl Rules {
         Ok(Rules { name: format!("skill {skill}"), priority, rules, unconfirmed: false })
     }
 
+    /// Makes a gate of rules whose examples are not run: those of a skill in which something else is wrong.
+    pub fn untried(skill: &str, priority: u16, rules: Vec<Rule>) -> Rules {
+        Rules { name: format!("skill {skill}"), priority, rules, unconfirmed: false }
+    }
+
     /// Makes a gate of rules that nobody confirmed: they hold, their examples are not run, and none of their words is told.
     pub fn unconfirmed(skill: &str, priority: u16, rules: Vec<Rule>) -> Rules {
         Rules { name: format!("skill {skill}"), priority, rules, unconfirmed: true }

@@ -27,6 +27,14 @@ pub fn gates(skills: &[Skill]) -> (Vec<Rules>, Vec<Unread>) {
     (rules, unread)
 }
 
+/// Returns the gates of skills that are kept out: every rule of theirs that can be read holds, whatever their examples say.
+pub fn kept_out(skills: &[Skill]) -> impl Iterator<Item = Rules> {
+    skills.iter().filter(|skill| !skill.rules.is_empty()).map(|skill| match skill.unconfirmed {
+        true => Rules::unconfirmed(&skill.called(), skill.priority, skill.rules.clone()),
+        false => Rules::untried(&skill.name, skill.priority, skill.rules.clone()),
+    })
+}
+
 /// Returns a gate for each skill that has one of its own in Lisp.
 pub fn own_gates(skills: &[Skill]) -> impl Iterator<Item = Asked> {
     skills.iter().filter(|skill| skill.lisp.has(Role::Gate)).map(Asked::of)

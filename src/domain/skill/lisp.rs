@@ -5,6 +5,7 @@
 use crate::domain::hash::ContentHasher;
 use crate::domain::org::outline::Outline;
 use crate::domain::skill::SkillProblem;
+use crate::domain::skill::slip;
 use crate::domain::skill::table::line_of;
 use std::collections::BTreeSet;
 
@@ -109,6 +110,8 @@ pub struct Lisp {
     pub examples: Vec<GateExample>,
     /// The first block whose name says what it is for and which is no Emacs Lisp: what for, and on which line.
     pub foreign: Option<(Role, u32)>,
+    /// The blocks whose names are nearly those that say what for: the line, the name, and what is probably meant.
+    pub slips: Vec<(u32, String, Role)>,
 }
 
 impl Lisp {
@@ -176,6 +179,12 @@ impl Lisp {
             );
             return Err(SkillProblem::Section { line, text });
         }
+        if let Some((line, name, role)) = self.slips.iter().find(|(_, name, role)| is_nearly_gate(name, *role)) {
+            let role = role.name();
+            let text =
+                format!("the block “{name}” is not run; if “{role}” is meant, write that, else call it otherwise");
+            return Err(SkillProblem::Section { line: *line, text });
+        }
         let mut seen = BTreeSet::new();
         let mut functions = self.blocks.iter().filter(|block| block.role.is_function());
         match functions.find(|block| !seen.insert(block.role)) {
@@ -189,7 +198,7 @@ impl Lisp {
     }
 
     fn section(&mut self, text: &str, first: u32) {
-        let mut name: Option<Role> = None;
+        let mut name: Option<&str> = None;
         let mut open: Option<Open> = None;
         for (offset, line) in text.lines().enumerate() {
             let low = line.trim_start().to_lowercase();
@@ -205,12 +214,18 @@ impl Lisp {
                     block.lines.push(unescaped(line));
                 }
             } else if let Some(found) = named(&low) {
-                name = Role::parse(found);
+                // With its case, for people.
+                name = line.trim().get(line.trim().len().saturating_sub(found.len())..);
             } else if let Some(rest) = low.strip_prefix("#+begin_src") {
                 let language = rest.split_whitespace().next().unwrap_or_default();
                 let lisp = matches!(language, "emacs-lisp" | "elisp" | "lisp");
                 let line = first.saturating_add(u32::try_from(offset).unwrap_or(u32::MAX)).saturating_add(1);
-                open = Some(Open { lisp, role: name.take(), line, lines: Vec::new() });
+                let name = name.take();
+                let role = name.and_then(Role::parse);
+                if let Some((name, near)) = name.filter(|_| lisp).and_then(|name| Some((name, nearly(name)?))) {
+                    self.slips.push((line, name.to_string(), near));
+                }
+                open = Some(Open { lisp, role, line, lines: Vec::new() });
             } else if !low.is_empty() && !low.starts_with('#') {
                 name = None;
             }
@@ -231,6 +246,22 @@ impl Lisp {
             Some(Open { lisp: false, role: None, .. }) | None => {}
         }
     }
+}
+
+/// Returns what a name was probably meant to say that says nothing.
+fn nearly(name: &str) -> Option<Role> {
+    slip::meant(name, &Role::ALL.map(Role::name)).and_then(Role::parse)
+}
+
+/// Returns whether a name is nearly that of what tightens; another first letter is another word, such as date.
+fn is_nearly_gate(name: &str, role: Role) -> bool {
+    let first = |text: &str| text.chars().next().map(|c| c.to_ascii_lowercase());
+    matches!(role, Role::Gate | Role::Refine) && first(name) == first(role.name())
+}
+
+/// Returns whether a name says, or is nearly the name that says, that a block is a gate.
+pub fn may_be_gate(name: &str) -> bool {
+    Role::parse(name) == Some(Role::Gate) || nearly(name).is_some_and(|role| is_nearly_gate(name, role))
 }
 
 /// A block whose end has not come yet.

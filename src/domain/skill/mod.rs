@@ -13,6 +13,9 @@ pub mod rule;
 pub mod template;
 pub mod trigger;
 
+mod front;
+mod page;
+mod slip;
 mod table;
 
 use crate::domain::gate::rule::Rule;

@@ -2,23 +2,20 @@
 
 use crate::domain::gate::rule::{Rule, Ruling};
 use crate::domain::org::outline::{Node, Outline};
-use crate::domain::skill::lisp::{GateExample, Lisp, Role, is_commented, named};
+use crate::domain::skill::front::front_matter;
+use crate::domain::skill::lisp::{GateExample, Lisp, Role, is_commented, may_be_gate, named};
+use crate::domain::skill::page::Page;
 use crate::domain::skill::rule;
-use crate::domain::skill::table::{Row, line_of, rows};
+use crate::domain::skill::slip;
+use crate::domain::skill::table::{Row, Table};
 use crate::domain::skill::trigger::Trigger;
 use crate::domain::skill::{DEFAULT_PRIORITY, Mandate, Skill, SkillProblem};
 use crate::domain::tool::{Kind, Toolbox};
-use crate::domain::turn::error::Resolution;
-use std::collections::BTreeSet;
 
 /// Longest prompt, in bytes.
 const MAX_PROMPT: usize = 32 * 1024;
 /// Longest mandates of one skill, in bytes.
 const MAX_MANDATES: usize = 8 * 1024;
-/// Longest text of `#+ON_ERROR: fallback`, in bytes.
-const MAX_FALLBACK: usize = 2 * 1024;
-/// What is answered for a skill that falls back and gives no text of its own.
-const FALLBACK: &str = "I could not do this now. Ask again later; the log says what failed.";
 /// How many rules a skill has at most.
 const MAX_RULES: usize = 500;
 
@@ -53,30 +50,41 @@ pub fn parse(name: &str, outline: &Outline) -> Result<Skill, SkillProblem> {
 /// As there.
 pub fn read(name: &str, outline: &Outline, examples: Examples) -> Result<Skill, SkillProblem> {
     let toolbox = Toolbox::builtin();
-    let mut skill = blank(name, outline);
-    front_matter(outline, &toolbox, &mut skill)?;
+    let (mut skill, page) = (blank(name, outline), Page::new(outline));
+    front_matter(outline, &page, &toolbox, &mut skill)?;
+    slip::keys(outline, &page, &mut skill)?;
     for (index, node) in outline.nodes.iter().enumerate() {
         match top_title(outline, index).as_deref() {
-            Some("prompt") => skill.prompt = prompt(outline, node)?,
-            Some("mandates") => mandates(outline, index, &mut skill)?,
+            Some("prompt") if skill.prompt.is_some() => {
+                let text = "this is a second heading “Prompt”; a skill has one, so make one of both".to_string();
+                return Err(SkillProblem::Section { line: node.line, text });
+            }
+            Some("prompt") => skill.prompt = Some(prompt(outline, &page, index)?),
+            Some("mandates") => mandates(outline, &page, index, &mut skill)?,
             Some(_) | None => {}
         }
     }
-    all_rules(outline, &toolbox, &mut skill, examples)?;
+    all_rules(outline, &page, &toolbox, &mut skill, examples)?;
     skill.lisp.check()?;
-    gate_examples(outline, &toolbox, &mut skill)?;
+    gate_examples(outline, &page, &toolbox, &mut skill)?;
+    slip::headings(outline, &mut skill);
     remarks(&mut skill);
     Ok(skill)
 }
 
-/// Reads the rules of a skill that has other faults, and whether it has a gate of its own, and nothing else of it. Where
-/// the rules cannot be read either, it has none.
-pub fn rules_alone(name: &str, outline: &Outline, examples: Examples) -> Skill {
-    let mut skill = blank(name, outline);
-    match all_rules(outline, &Toolbox::builtin(), &mut skill, examples) {
-        Ok(()) => skill,
-        Err(_) => blank(name, outline),
+/// Reads each rule that can be read of a skill that has faults, and whether it has a gate of its own, and nothing else of
+/// it. Their examples are left alone: what forbids too much is mended by its author, what forbids nothing by nobody.
+pub fn rules_alone(name: &str, outline: &Outline) -> Skill {
+    let (mut skill, toolbox, page) = (blank(name, outline), Toolbox::builtin(), Page::new(outline));
+    for (index, node) in outline.nodes.iter().enumerate() {
+        if top_title(outline, index).as_deref() == Some("rules") {
+            let table = page.tables(&node.section).into_iter().next();
+            let rows = table.map(|table| table.rows).unwrap_or_default();
+            skill.rules.extend(rows.iter().filter_map(|row| rule_of(row, &toolbox).ok()));
+        }
     }
+    skill.rules.truncate(MAX_RULES);
+    skill
 }
 
 /// Returns whether a text that is no readable skill may hold rules: a heading that names them, a table of verdicts, or a
@@ -84,7 +92,7 @@ pub fn rules_alone(name: &str, outline: &Outline, examples: Examples) -> Skill {
 pub fn may_hold_rules(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start().to_lowercase();
-        named(&line).and_then(Role::parse) == Some(Role::Gate)
+        named(&line).is_some_and(may_be_gate)
             || (line.starts_with('*') && line.contains("rule"))
             || (line.starts_with('|') && line.contains("verdict"))
     })
@@ -116,146 +124,65 @@ fn top_title(outline: &Outline, index: usize) -> Option<String> {
     Some(outline.slice(&node.title).trim().to_lowercase())
 }
 
-fn all_rules(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill, run: Examples) -> Result<(), SkillProblem> {
-    let (mut lines, mut read) = (Vec::new(), Vec::new());
+fn all_rules(
+    outline: &Outline,
+    page: &Page<'_>,
+    toolbox: &Toolbox,
+    skill: &mut Skill,
+    run: Examples,
+) -> Result<(), SkillProblem> {
+    let (mut lines, mut stray) = (Vec::new(), None);
     for (index, node) in outline.nodes.iter().enumerate() {
-        if top_title(outline, index).as_deref() == Some("rules") {
-            rules_of(outline, node, toolbox, skill, &mut lines)?;
-            read.extend(tables(outline.slice(&node.body), node.body.start).first().map(|(at, _)| *at));
+        if is_commented(outline, index) {
+            continue;
         }
+        let mut tables = page.tables(&node.section).into_iter();
+        if top_title(outline, index).as_deref() == Some("rules") {
+            rules_of(node, tables.next(), toolbox, skill, &mut lines)?;
+        }
+        // A rule that nobody reads protects nothing.
+        stray = stray.or_else(|| tables.find(|table| table.is_of_rules).map(|table| table.line));
     }
-    let commented = |at: u32| {
-        let index = outline.nodes.partition_point(|node| node.begin <= at).saturating_sub(1);
-        is_commented(outline, index)
-    };
-    // A rule that nobody reads protects nothing.
-    let is_rules = |head: &str| ["pattern", "verdict"].iter().all(|column| head.to_lowercase().contains(column));
-    let stray = tables(&outline.text, 0).into_iter().find(|(at, head)| {
-        let at = *at;
-        is_rules(head) && !read.contains(&at) && !commented(at)
-    });
-    if let Some((at, _)) = stray {
+    if let Some(line) = stray {
         let text = "this table of rules is not read; rules stand in the first table below a heading “Rules” of the \
                     first level: put it there, into a block, or below a COMMENT heading";
-        return Err(SkillProblem::Section { line: line_of(outline, at), text: text.to_string() });
+        return Err(SkillProblem::Section { line, text: text.to_string() });
     }
     match run {
-        Examples::Run => examples(outline, toolbox, skill, &lines),
+        Examples::Run => examples(outline, page, toolbox, skill, &lines),
         Examples::Left => Ok(()),
     }
 }
 
-/// Returns the first row of each table outside blocks, with its byte in the file; the text begins at a byte.
-fn tables(text: &str, begin: u32) -> Vec<(u32, &str)> {
-    let (mut found, mut at, mut block, mut inside) = (Vec::new(), begin, false, false);
-    for line in text.split_inclusive('\n') {
-        let start = line.trim_start().get(..8).unwrap_or("").to_lowercase();
-        block = (block || start == "#+begin_") && !start.starts_with("#+end_");
-        let row = !block && line.trim_start().starts_with('|');
-        if row && !inside {
-            found.push((at, line));
-        }
-        inside = row;
-        at = at.saturating_add(u32::try_from(line.len()).unwrap_or(u32::MAX));
-    }
-    found
-}
-
-fn front_matter(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {
-    let Some(file) = outline.nodes.first() else { return Ok(()) };
-    let first = line_of(outline, file.section.start);
-    for (offset, line) in outline.slice(&file.section).lines().enumerate() {
-        let Some((key, value)) = line.trim_start().strip_prefix("#+").and_then(|rest| rest.split_once(':')) else {
+/// Reads all text below a heading; what is commented out is for people.
+fn prompt(outline: &Outline, page: &Page<'_>, index: usize) -> Result<String, SkillProblem> {
+    let wrong = |line: u32, text: &str| SkillProblem::Section { line, text: text.to_string() };
+    let (mut text, mut at) = (String::new(), index);
+    while let Some(node) = outline.nodes.get(at).filter(|_| at < outline.after(index)) {
+        if node.commented {
+            at = outline.after(at);
             continue;
-        };
-        let (key, value) = (key.trim().to_uppercase(), value.trim());
-        let line = first.saturating_add(u32::try_from(offset).unwrap_or(u32::MAX));
-        let wrong = |text: String| SkillProblem::FrontMatter { line, key: key.clone(), text };
-        match key.as_str() {
-            "PRIORITY" => {
-                let number = value.parse::<u16>().ok().filter(|number| *number <= 1000);
-                skill.priority = number.ok_or_else(|| wrong(format!("“{value}” is no number from 0 to 1000")))?;
-            }
-            "DEPENDS_ON" => skill.depends_on.extend(words(value).map(|word| bare_link(&word).to_string())),
-            "TRIGGER" => skill.triggers.push(Trigger::parse(value).map_err(wrong)?),
-            "ON_ERROR" if skill.on_error.is_some() => {
-                return Err(wrong("it stands there twice; one line says what ends a fault".to_string()));
-            }
-            "ON_ERROR" => skill.on_error = Some(on_error(value).map_err(wrong)?),
-            "TOOLS" => {
-                let tools = skill.tools.get_or_insert_with(BTreeSet::new);
-                for tool in words(value).filter(|word| word != "none") {
-                    if toolbox.get(&tool).is_none() {
-                        return Err(wrong(format!(
-                            "there is no tool “{tool}”; the tools are {}",
-                            toolbox.names().join(", ")
-                        )));
-                    }
-                    tools.insert(tool);
-                }
-            }
-            _ => {}
         }
+        let begin = if at == index { node.body.start } else { node.begin };
+        text.push_str(&page.told(&(begin..node.section.end)));
+        at += 1;
     }
-    Ok(())
-}
-
-/// Reads what ends a fault: `skip`, `abort`, or `fallback` with the text that is answered.
-fn on_error(value: &str) -> Result<Resolution, String> {
-    let (word, text) = value.split_once(char::is_whitespace).unwrap_or((value, ""));
-    match (word.to_lowercase().as_str(), text.trim()) {
-        ("fallback", long) if long.len() > MAX_FALLBACK => {
-            Err(format!("the text of fallback has at most {MAX_FALLBACK} bytes, not {}", long.len()))
-        }
-        ("fallback", "") => Ok(Resolution::Fallback(FALLBACK.to_string())),
-        ("fallback", text) => Ok(Resolution::Fallback(text.to_string())),
-        ("skip", "") => Ok(Resolution::Skip),
-        ("abort", "") => Ok(Resolution::Abort),
-        (word @ ("skip" | "abort"), text) => {
-            Err(format!("{word} stands alone, without “{text}”; only fallback is followed by a text"))
-        }
-        ("", _) => Err("what ends a fault is missing; there are skip, fallback and abort".to_string()),
-        (word, _) => Err(format!("“{word}” does not end a fault; there are skip, fallback and abort")),
-    }
-}
-
-fn words(value: &str) -> impl Iterator<Item = String> + '_ {
-    value.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()).map(str::to_string)
-}
-
-/// Returns `id:X` of `[[id:X][name]]`, and other words as they stand.
-fn bare_link(word: &str) -> &str {
-    let word = word.trim_start_matches('[');
-    word.split(']').next().unwrap_or(word)
-}
-
-/// Returns all text below a heading, comments left out.
-fn text_below(outline: &Outline, node: &Node) -> String {
-    let text = outline.slice(&(node.body.start..node.end));
-    let kept = text.lines().filter(|line| !line.trim_start().starts_with("# ") && line.trim() != "#");
-    kept.collect::<Vec<_>>().join("\n").trim().to_string()
-}
-
-fn prompt(outline: &Outline, node: &Node) -> Result<Option<String>, SkillProblem> {
-    let text = text_below(outline, node);
+    let text = text.trim();
     if text.len() > MAX_PROMPT {
         return Err(SkillProblem::TooLarge { what: "prompt", limit: "32 kB" });
     }
     if text.is_empty() {
-        return Err(SkillProblem::Section {
-            line: node.line,
-            text: "the prompt is empty; write it, or take the heading away".into(),
-        });
+        let line = outline.nodes.get(index).map_or(1, |node| node.line);
+        return Err(wrong(line, "the prompt is empty; write it, or take the heading away"));
     }
-    Ok(Some(text))
+    Ok(text.to_string())
 }
 
-/// Reads the text of the heading, and each heading below it with its `:WHEN:`.
-fn mandates(outline: &Outline, index: usize, skill: &mut Skill) -> Result<(), SkillProblem> {
+/// Reads the text of the heading, and each heading below it with its `:WHEN:`; what is commented out is for people.
+fn mandates(outline: &Outline, page: &Page<'_>, index: usize, skill: &mut Skill) -> Result<(), SkillProblem> {
     let node = outline.nodes.get(index).into_iter();
-    for node in node.chain(outline.children(index).filter_map(|child| outline.nodes.get(child))) {
-        let own = outline.slice(&node.body);
-        let text = own.lines().filter(|line| !line.trim_start().starts_with("# ")).collect::<Vec<_>>().join("\n");
+    let below = outline.children(index).filter_map(|child| outline.nodes.get(child)).filter(|node| !node.commented);
+    for node in node.chain(below) {
         let when = match outline.property(node, "WHEN") {
             None => None,
             Some(words) => Some(
@@ -263,6 +190,7 @@ fn mandates(outline: &Outline, index: usize, skill: &mut Skill) -> Result<(), Sk
                     .map_err(|why| SkillProblem::Section { line: node.line, text: format!("WHEN: {why}") })?,
             ),
         };
+        let text = page.told(&node.body);
         if !text.trim().is_empty() {
             skill.mandates.push(Mandate { when, text: text.trim().to_string() });
         }
@@ -275,29 +203,30 @@ fn mandates(outline: &Outline, index: usize, skill: &mut Skill) -> Result<(), Sk
 }
 
 fn rules_of(
-    outline: &Outline,
     node: &Node,
+    table: Option<Table>,
     toolbox: &Toolbox,
     skill: &mut Skill,
     lines: &mut Vec<u32>,
 ) -> Result<(), SkillProblem> {
-    let wrong = |line: u32, text: String| SkillProblem::Section { line, text };
-    let table = rows(outline, &node.body).ok_or_else(|| {
-        wrong(node.line, "“Rules” needs a table with the columns tool, pattern, verdict, reason".into())
-    })?;
-    if let Some(row) = table.first() {
+    let text = "“Rules” needs a table with the columns tool, pattern, verdict, reason";
+    let table = table.ok_or_else(|| SkillProblem::Section { line: node.line, text: text.to_string() })?;
+    if let Some(row) = table.rows.first() {
         columns(row, &["tool", "pattern", "verdict", "reason"])?;
     }
-    for row in &table {
-        let cell = |name| row.cell(name);
-        let rule = rule::read(toolbox, cell("tool"), cell("pattern"), cell("verdict"), cell("reason"));
-        skill.rules.push(rule.map_err(|text| wrong(row.line, text))?);
+    for row in &table.rows {
+        let rule = rule_of(row, toolbox).map_err(|text| SkillProblem::Section { line: row.line, text })?;
+        skill.rules.push(rule);
         lines.push(row.line);
     }
     if skill.rules.len() > MAX_RULES {
         return Err(SkillProblem::TooLarge { what: "table of rules", limit: "500 rows" });
     }
     Ok(())
+}
+
+fn rule_of(row: &Row, toolbox: &Toolbox) -> Result<Rule, String> {
+    rule::read(toolbox, row.cell("tool"), row.cell("pattern"), row.cell("verdict"), row.cell("reason"))
 }
 
 fn columns(row: &Row, names: &[&str]) -> Result<(), SkillProblem> {
@@ -311,18 +240,25 @@ fn columns(row: &Row, names: &[&str]) -> Result<(), SkillProblem> {
 }
 
 /// Runs the tables under every heading “Examples”, and gives each rule its own. A rule without one is a problem.
-fn examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill, lines: &[u32]) -> Result<(), SkillProblem> {
+fn examples(
+    outline: &Outline,
+    page: &Page<'_>,
+    toolbox: &Toolbox,
+    skill: &mut Skill,
+    lines: &[u32],
+) -> Result<(), SkillProblem> {
     let patterns: usize = skill.rules.iter().map(rule::length).sum();
     let mut work = 0_usize;
-    for node in outline.nodes.iter().skip(1).filter(|node| !node.commented) {
-        if !outline.slice(&node.title).trim().eq_ignore_ascii_case("examples") {
+    for (index, node) in outline.nodes.iter().enumerate().skip(1) {
+        let named = outline.slice(&node.title).trim().eq_ignore_ascii_case("examples");
+        if !named || is_commented(outline, index) {
             continue;
         }
-        let table = rows(outline, &node.body).unwrap_or_default();
-        if let Some(row) = table.first() {
+        let rows = page.tables(&node.section).into_iter().next().map(|table| table.rows).unwrap_or_default();
+        if let Some(row) = rows.first() {
             columns(row, &["tool", "example", "match"])?;
         }
-        for row in &table {
+        for row in &rows {
             work = work.saturating_add(row.cell("example").len().saturating_mul(patterns));
             if work > MAX_WORK {
                 let text = "up to here the examples are too many or too long for so many rules; take some away, or part \
@@ -342,7 +278,7 @@ fn examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill, lines: &[u3
 }
 
 /// Reads the tables under every heading “Gate examples”: what the gate in Lisp should say. They are run where Lisp can be.
-fn gate_examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {
+fn gate_examples(outline: &Outline, page: &Page<'_>, toolbox: &Toolbox, skill: &mut Skill) -> Result<(), SkillProblem> {
     for (index, node) in outline.nodes.iter().enumerate().skip(1) {
         let named = outline.slice(&node.title).trim().eq_ignore_ascii_case("gate examples");
         if !named || is_commented(outline, index) {
@@ -353,11 +289,11 @@ fn gate_examples(outline: &Outline, toolbox: &Toolbox, skill: &mut Skill) -> Res
             return Err(wrong(node.line, "there are examples of a gate, and no block named “gate”"));
         }
         let missing = || wrong(node.line, "“Gate examples” needs a table with the columns tool, example, match");
-        let table = rows(outline, &node.body).ok_or_else(missing)?;
-        if let Some(row) = table.first() {
+        let rows = page.tables(&node.section).into_iter().next().ok_or_else(missing)?.rows;
+        if let Some(row) = rows.first() {
             columns(row, &["tool", "example", "match"])?;
         }
-        for row in &table {
+        for row in &rows {
             let (argument, value) = given(row, toolbox)?;
             let expected = match row.cell("match").to_lowercase().as_str() {
                 "no" | "pass" => "pass",
@@ -420,6 +356,10 @@ fn run(row: &Row, toolbox: &Toolbox, rules: &mut [Rule]) -> Result<(), SkillProb
 }
 
 fn remarks(skill: &mut Skill) {
+    for (line, name, role) in &skill.lisp.slips {
+        let text = format!("Line {line}: the block “{name}” is not run; if “{}” is meant, write that.", role.name());
+        skill.remarks.push(text);
+    }
     if skill.lisp.others > 0 {
         let (verb, them) = if skill.lisp.others == 1 { ("block has", "it") } else { ("blocks have", "them") };
         let text = format!("{} Lisp {verb} no name that says what for, so nobody runs {them}.", skill.lisp.others);

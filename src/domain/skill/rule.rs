@@ -20,7 +20,7 @@ pub fn read(toolbox: &Toolbox, tool: &str, pattern: &str, verdict: &str, reason:
         let names: Vec<&str> = toolbox.all().map(|tool| tool.name).collect();
         return Err(format!("no tool is called “{tool}”; the tools are {}, and * for all", names.join(", ")));
     }
-    let (argument, pattern) = split_argument(&tools, pattern);
+    let (argument, pattern) = split_argument(&tools, tool, pattern)?;
     let reason = reason.trim();
     if reason.is_empty() {
         return Err("a rule needs a reason, which the user and the model are shown".to_string());
@@ -77,13 +77,26 @@ pub fn names(tool: &Tool, word: &str) -> bool {
 }
 
 /// Takes `argument:` off a pattern when one of the tools has an argument of that name.
-fn split_argument(tools: &[&Tool], pattern: &str) -> (Option<String>, String) {
+///
+/// # Errors
+/// When the pattern begins as with the name of an argument that there is not: such a rule would never match.
+fn split_argument(tools: &[&Tool], tool: &str, pattern: &str) -> Result<(Option<String>, String), String> {
     let pattern = pattern.trim();
-    if let Some((name, rest)) = pattern.split_once(':') {
-        let known = tools.iter().any(|tool| names(tool, name));
-        if known {
-            return (Some(name.trim().to_string()), rest.trim().to_string());
-        }
+    let Some((name, rest)) = pattern.split_once(':') else { return Ok((None, pattern.to_string())) };
+    if tools.iter().any(|tool| names(tool, name)) {
+        return Ok((Some(name.trim().to_string()), rest.trim().to_string()));
     }
-    (None, pattern.to_string())
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    if !is_name || !rest.starts_with(char::is_whitespace) {
+        return Ok((None, pattern.to_string()));
+    }
+    let known = match tools {
+        [one] => {
+            let names: Vec<&str> = one.params.iter().map(|param| param.name).collect();
+            let known = if names.is_empty() { "it has none".to_string() } else { names.join(", ") };
+            format!("{tool} has no argument “{name}”; its arguments are {known}")
+        }
+        _ => format!("no tool has an argument “{name}”"),
+    };
+    Err(format!("{known}; where the text itself is meant, begin the pattern with *"))
 }

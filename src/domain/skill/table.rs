@@ -1,10 +1,11 @@
 //! Org tables as rows of cells, by the names in their first row.
 
 use crate::domain::org::outline::Outline;
-use std::ops::Range;
 
 /// How many rows of a table are read.
 const MAX_ROWS: usize = 2000;
+/// The columns by which a table of rules is known wherever it stands.
+const RULES: [&str; 2] = ["pattern", "verdict"];
 
 /// One row: its one-based line, and its cells by column.
 pub(super) struct Row {
@@ -24,33 +25,33 @@ impl Row {
     }
 }
 
-/// Reads the first table of a range; `None` when there is none.
-pub(super) fn rows(outline: &Outline, range: &Range<u32>) -> Option<Vec<Row>> {
-    let first = line_of(outline, range.start);
-    let mut names: Option<Vec<String>> = None;
-    let mut rows = Vec::new();
-    for (offset, line) in outline.slice(range).lines().enumerate() {
-        let line = line.trim();
-        if !line.starts_with('|') {
-            if names.is_some() {
-                break;
-            }
-            continue;
-        }
-        if line.starts_with("|-") {
-            continue;
-        }
-        let cells = cells(line);
-        match &names {
-            None => names = Some(cells.iter().map(|cell| cell.to_lowercase()).collect()),
-            Some(names) if rows.len() < MAX_ROWS && cells.iter().any(|cell| !cell.is_empty()) => {
-                let line = first.saturating_add(u32::try_from(offset).unwrap_or(u32::MAX));
-                rows.push(Row { line, cells: names.iter().cloned().zip(cells).collect() });
-            }
-            Some(_) => {}
+/// One table, with what the cells of its first row call its columns.
+pub(super) struct Table {
+    /// The one-based line of its head.
+    pub line: u32,
+    /// Whether it has the columns of a table of rules, by its head or a row that looks like one.
+    pub is_of_rules: bool,
+    /// The rows below its head.
+    pub rows: Vec<Row>,
+    names: Vec<String>,
+}
+
+impl Table {
+    /// Makes a table of its head.
+    pub fn new(line: u32, head: &str) -> Table {
+        let low = head.to_lowercase();
+        let is_of_rules = RULES.iter().all(|column| low.contains(column));
+        Table { line, is_of_rules, rows: Vec::new(), names: cells(&low) }
+    }
+
+    /// Adds a row.
+    pub fn add(&mut self, line: u32, row: &str) {
+        let cells = cells(row);
+        self.is_of_rules |= RULES.iter().all(|column| cells.iter().any(|cell| cell.eq_ignore_ascii_case(column)));
+        if self.rows.len() < MAX_ROWS && cells.iter().any(|cell| !cell.is_empty()) {
+            self.rows.push(Row { line, cells: self.names.iter().cloned().zip(cells).collect() });
         }
     }
-    names.map(|_| rows)
 }
 
 /// Returns the cells of a row; `\vert` stands for a bar, as in Org.
