@@ -10,11 +10,12 @@ use crate::domain::gate::Facts;
 use crate::domain::gate::facts::{Answer, WallsFact};
 use crate::domain::inert;
 use crate::domain::label::Privacy;
+use crate::domain::lisp::check::check;
 use crate::domain::port::SkillHost;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::skill::Skill;
 use crate::domain::skill::gate::{gate_key, gate_of};
-use crate::domain::skill::lisp::{GateExample, Role};
+use crate::domain::skill::lisp::{Block, GateExample, Lisp, Role};
 use crate::edge::sandbox::{SandboxError, Walls};
 use crate::edge::survey::Confinement;
 use crate::edge::worker::{Answer as Worked, Evaluated, Owner, Task, Told, Workers};
@@ -217,7 +218,10 @@ impl LispHost {
             Ok::<_, SandboxError>(read(self.workers.run(&Owner::Spare, Walls::All, task).await?, PATIENCE))
         };
         if let Err(why) = run("t").await? {
-            return Ok(Err(format!("its Lisp: {why}")));
+            return Ok(Err(match faulty(&skill.lisp, |role| role != Role::Tests, &why) {
+                Some(block) => format!("line {}: its Lisp, in the block “{}”: {why}", block.line, block.role.name()),
+                None => format!("its Lisp: {why}"),
+            }));
         }
         for example in &skill.lisp.examples {
             let call = format!("(funcall '{} '{})", function(Role::Gate), cases::of_example(example));
@@ -383,6 +387,16 @@ fn code(skill: &Skill) -> Option<Code> {
     setup.push_str("\nt");
     let called = skill.called().into_owned();
     Some(Code { setup, digest: skill.lisp.digest(), roles, called, unconfirmed: skill.unconfirmed })
+}
+
+/// Returns the block that an error is of, as far as that can be told without running it: one whose brackets do not balance,
+/// the one that the error names, or the only one.
+pub fn faulty<'a>(lisp: &'a Lisp, is_run: impl Fn(Role) -> bool, why: &str) -> Option<&'a Block> {
+    let blocks: Vec<&Block> = lisp.blocks.iter().filter(|block| is_run(block.role)).collect();
+    let unsound = |block: &&&Block| check(&block.code).map_or(true, |checked| !checked.is_sound());
+    let named = |block: &&&Block| why.contains(&format!("“{}”", block.role.name()));
+    let only = if blocks.len() == 1 { blocks.first() } else { None };
+    blocks.iter().find(unsound).or_else(|| blocks.iter().find(named)).or(only).copied()
 }
 
 /// Returns how the function of a role is called in a worker.

@@ -368,6 +368,12 @@ impl Found {
     fn built_in(skill: Skill) -> Found {
         Found { skill, file: None, whose: Whose::Shipped, took: Duration::ZERO }
     }
+
+    /// Returns whether one of the user's own may stand in its place: it ships, can be absent, and tightens nothing.
+    fn gives_way(&self) -> bool {
+        let can_be_absent = mandatory().all(|mandatory| mandatory != self.skill.name);
+        self.whose == Whose::Shipped && can_be_absent && !tightens(&self.skill)
+    }
 }
 
 fn read_one(path: PathBuf, place: &Place<'_>, found: &mut Vec<Found>, loaded: &mut Loaded) {
@@ -406,22 +412,41 @@ fn read_one(path: PathBuf, place: &Place<'_>, found: &mut Vec<Found>, loaded: &m
     // What only tightens counts at once, and takes nothing else with it.
     let examples = if trusted { Examples::Run } else { Examples::Left };
     let tightening = || Skill { unconfirmed: !trusted, ..rules_alone(&name, &outline) };
-    let why = match (found.iter().find(|found| found.skill.name == name), read(&name, &outline, examples)) {
-        (Some(Found { file: Some(first), .. }), _) if same(first, &path) => return,
-        (Some(Found { file, .. }), _) => {
+    let parsed = read(&name, &outline, examples);
+    let of_name = found.iter().position(|found| found.skill.name == name);
+    let first = of_name.and_then(|index| found.get(index));
+    if first.and_then(|first| first.file.as_ref()).is_some_and(|first| same(first, &path)) {
+        return;
+    }
+    let renamed = renamed(&path);
+    let off = package.off(parsed.as_ref().map_or_else(|_| may_tighten(&name, &outline), tightens));
+    let can_be_off = renamed.is_none() && mandatory().all(|mandatory| mandatory != name);
+    if can_be_off && (place.ground.confirmed)(&off) {
+        return loaded.note(&name, (&path, whose), SkillState::Off(off));
+    }
+    let is_own = whose == Whose::Own && trusted && renamed.is_none();
+    let replaces = of_name.filter(|_| is_own && first.is_some_and(Found::gives_way));
+    let why = match (first.filter(|_| replaces.is_none() || parsed.is_err()), parsed) {
+        (Some(Found { file, .. }), Ok(_)) => {
             let first = file.as_ref().map_or_else(|| "the program".to_string(), |first| first.display().to_string());
             format!("a skill of this name is already loaded from {first}; rename one of them")
         }
-        (None, Ok(skill)) => match renamed(&path).or_else(|| (place.ground.known)(&skill)) {
+        (None, Ok(skill)) => match renamed.or_else(|| (place.ground.known)(&skill)) {
             Some(why) => why,
             None => {
-                let off = package.off(tightens(&skill));
-                if mandatory().all(|name| name != skill.name) && (place.ground.confirmed)(&off) {
-                    return loaded.note(&skill.name, (&path, whose), SkillState::Off(off));
-                }
                 if trusted {
                     let (file, took) = (Some(path), begin.elapsed());
-                    return found.push(Found { skill, file, whose, took });
+                    let mut one = Found { skill, file, whose, took };
+                    match replaces.and_then(|index| found.get_mut(index)) {
+                        Some(shipped) => {
+                            one.skill
+                                .remarks
+                                .push("It stands in the place of the one of this name that ships.".to_string());
+                            *shipped = one;
+                        }
+                        None => found.push(one),
+                    }
+                    return;
                 }
                 loaded.note(&name, (&path, whose), SkillState::Waiting(package.loosening()));
                 if changed {
@@ -430,12 +455,17 @@ fn read_one(path: PathBuf, place: &Place<'_>, found: &mut Vec<Found>, loaded: &m
                 return loaded.rules_alone.push(tightening());
             }
         },
-        (None, Err(why)) => why.to_string(),
+        (_, Err(why)) => why.to_string(),
     };
     let gate = tightening();
     loaded.keep_out(&name, at, why, rules || changed || gate.lisp.has(Role::Gate));
     // What is wrong elsewhere in it takes no rule and no gate of its own out of force.
     loaded.rules_alone.push(gate);
+}
+
+/// Returns whether a skill that does not load may tighten: of one that cannot be read nobody knows.
+fn may_tighten(name: &str, outline: &Outline) -> bool {
+    read(name, outline, Examples::Left).map_or(true, |skill| tightens(&skill))
 }
 
 /// Returns the beginning of what is said of a skill: it may quote a file, which may be long.

@@ -16,6 +16,7 @@ use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::Ending;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::skill_list::SkillLine;
+use passepartout::edge::engine::skill_test::Tested;
 use passepartout::edge::skills::{Ground, Loaded, Source as Folder, Whose, load};
 use serde_json::json;
 use std::fs;
@@ -42,6 +43,31 @@ fn loaded(folder: &Path, whose: Whose, foreign: bool) -> Loaded {
     let why = move |_: &Path| foreign.then(|| "a repository of somebody".to_string());
     let sources = [Folder { folder: folder.to_path_buf(), whose }];
     load(&sources, &Ground { confirmed: &|_| false, once: &|_| false, foreign: &why, known: &|_| None })
+}
+
+#[test]
+fn an_own_skill_stands_in_the_place_of_a_shipped_one_that_tightens_nothing() {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("skills");
+    let check = |name: &str, text: &str, whose: Whose, expected: &str, is_own: bool| {
+        let mine = tempfile::tempdir().unwrap();
+        fs::write(mine.path().join(name).with_extension("org"), text).unwrap();
+        let source = |folder: &Path, whose| Folder { folder: folder.to_path_buf(), whose };
+        let sources = [source(&shipped, Whose::Shipped), source(mine.path(), whose)];
+        let ground = Ground { confirmed: &|_| false, once: &|_| false, foreign: &|_| None, known: &|_| None };
+        let loaded = load(&sources, &ground);
+        assert!(state(&loaded, name).contains(expected), "{name}: {}", state(&loaded, name));
+        let skill = loaded.skills.iter().find(|skill| skill.name == name).unwrap();
+        assert_eq!(skill.title == "Brief", is_own, "{name}: {skill:?}");
+        loaded
+    };
+    let loaded = check("standards", BRIEF, Whose::Own, "Loaded", true);
+    let report = loaded.reports.iter().find(|report| report.name == "standards").unwrap();
+    assert_eq!(report.remarks, ["It stands in the place of the one of this name that ships."]);
+    check("standards", &format!("#+PRIORITY: x\n{BRIEF}"), Whose::Own, "line 1: #+PRIORITY", false);
+    check("standards", BRIEF, Whose::Outside, "already loaded", false);
+    for tightening in ["policy", "dispatcher", "weekly-review"] {
+        check(tightening, BRIEF, Whose::Own, "already loaded", false);
+    }
 }
 
 #[test]
@@ -353,6 +379,23 @@ async fn every_template_loads_and_passes_its_own_tests() {
 }
 
 #[test]
+fn what_a_test_came_to_is_said_as_it_is() {
+    let wrong = Some((Some(3), "its tests took longer than 30 s".to_string()));
+    for (tested, words) in [
+        (Tested { rules: 1, ..Tested::default() }, "It loads. Its rule holds its examples. It has no tests."),
+        (Tested { gate_examples: 1, ..Tested::default() }, "It loads. Its gate holds its example. It has no tests."),
+        (Tested { gate_examples: 2, ..Tested::default() }, "It loads. Its gate holds its 2 examples. It has no tests."),
+        (
+            Tested { wrong: wrong.clone(), ..Tested::default() },
+            "It loads, but its tests could not be run to their end.",
+        ),
+        (Tested { wrong, kept_out: true, ..Tested::default() }, "It does not load."),
+    ] {
+        assert_eq!(tested.words(), words);
+    }
+}
+
+#[test]
 fn a_new_skill_has_a_name_that_can_be_one() {
     for bad in ["", "A", "a b", "../a", "a.org", "a/b"] {
         assert!(template(Kind::Prompt, bad).is_err_and(|why| why.contains("is no name for a skill")), "{bad}");
@@ -371,6 +414,11 @@ fn the_command_line_lists_shows_begins_and_tests() {
     assert!(made.out.contains("tea-time.org tells the model how to do something"), "{}", made.out);
     let again = run(&home, &["skills", "new", "tea-time", "--kind", "rules"]);
     assert!(again.status != 0 && again.err.contains("is there already"), "{again:?}");
+    for taken in ["policy", "dispatcher"] {
+        let refused = run(&home, &["skills", "new", taken]);
+        assert!(refused.status != 0 && refused.err.contains("already"), "{refused:?}");
+        assert!(!home.config().settings.join("skills").join(format!("{taken}.org")).exists());
+    }
     assert!(run(&home, &["skills", "new", "Tea"]).err.contains("is no name for a skill"));
     let folder = install(&home);
     fs::create_dir_all(home.config().settings).unwrap();
@@ -396,6 +444,14 @@ fn the_command_line_lists_shows_begins_and_tests() {
     assert_eq!(off.status, 0, "{off:?}");
     assert!(run(&home, &["skills"]).out.contains("off            be-brief"), "{off:?}");
     assert_eq!(run(&home, &["skills", "enable", "be-brief"]).status, 0);
+    // One that does not load is shown and taken out of use like any other, in Emacs, as nobody knows what it would forbid.
+    let brief = home.config().settings.join("skills/be-brief.org");
+    fs::write(&brief, "#+PRIORITY: high\n* Mandates\nBe brief.\n").unwrap();
+    let shown = run(&home, &["skills", "show", "be-brief"]);
+    assert_eq!(shown.status, 0, "{shown:?}");
+    let why = "It does not load: line 1: #+PRIORITY: “high” is no number";
+    assert!(shown.out.starts_with(why) && shown.out.contains("* Mandates\nBe brief."), "{}", shown.out);
+    assert!(run(&home, &["skills", "disable", "be-brief"]).err.contains("confirmed in Emacs"));
     assert!(run(&home, &["skills", "disable", "dispatcher"]).err.contains("cannot be absent"));
 }
 

@@ -387,8 +387,11 @@ async fn lisp_is_tried_out_and_a_gate_that_belies_its_examples_keeps_its_skill_o
             skill(&[("gate", gate)]) + &table("deny"),
             "line 14: of the example “push” of shell its gate should say deny, but it says ask",
         ),
-        (skill(&[("trigger", "(lambda (_) t"), ("gate", gate)]), "its Lisp: End of file during parsing"),
-        (skill(&[("job", "17")]), "its Lisp: The block “job” comes to no function"),
+        (
+            skill(&[("trigger", "(lambda (_) t"), ("gate", gate)]),
+            "line 8: its Lisp, in the block “trigger”: End of file during parsing",
+        ),
+        (skill(&[("job", "17")]), "its Lisp, in the block “job”: The block “job” comes to no function"),
     ] {
         fs::write(&file, &text).unwrap();
         house.engine.reload_skills().await;

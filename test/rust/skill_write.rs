@@ -158,6 +158,32 @@ async fn a_change_says_what_would_not_be_forbidden_any_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_a_skill_that_does_not_load_says_what_would_not_be_forbidden_any_more() {
+    let broken = format!("#+PRIORITY: high\n{READING}");
+    let (kept, rules) = broken.split_at(broken.find("* Rules").unwrap());
+    let edit = json!({"skill": "mine", "old": broken, "new": kept.replace("high", "20")});
+    assert!(!rules.is_empty());
+    let study = Study::new(&[("mine", &broken)], vec![calls("edit-skill", edit), says("Done.")]).await;
+    let plan = study.parked("change the skill mine").await;
+    for said in ["It does not load as it stands: ", "It would not deny any more: Books are bought."] {
+        assert!(plan.body.contains(said), "{said}: {}", plan.body);
+    }
+    study.engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_shared_code_is_told_as_one_of_what_uses_it() {
+    let block = |name: &str, code: &str| format!("#+NAME: {name}\n#+begin_src elisp\n{code}\n#+end_src\n");
+    let (shared, refine) = (block("definitions", "(defun mine () 1)"), block("refine", "(lambda (_) (mine) nil)"));
+    let text = format!("{READING}* Code\n{shared}{refine}");
+    let edit = json!({"skill": "mine", "old": "(defun mine () 1)", "new": "(defun mine () 2)"});
+    let study = Study::new(&[("mine", &text)], vec![calls("edit-skill", edit), says("Done.")]).await;
+    let plan = study.parked("change the skill mine").await;
+    assert!(plan.body.contains("Its rewriting of proposals in Lisp would be another one."), "{}", plan.body);
+    study.engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_come_to_be_loaded_is_put_back() {
     let needs = READING.replace("#+TOOLS: memory-search", "#+DEPENDS_ON: nobody");
     let make = calls("create-skill", json!({"skill": "reading", "text": needs}));

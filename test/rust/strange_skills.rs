@@ -325,6 +325,30 @@ async fn what_goes_out_of_use_with_another_counts_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_load_is_shown_and_taken_out_of_use_by_a_plan() {
+    let home = Home::new(&[("home.org", "* Kitchen\n")]);
+    let own = home.own_skills();
+    fs::create_dir_all(&own).unwrap();
+    fs::write(format!("{own}/broken.org"), "#+PRIORITY: x\n* Rules\n").unwrap();
+    let engine = home.engine().await;
+    let shown = engine.show_skill("broken").unwrap();
+    assert!(shown.text.starts_with("It does not load: line 1: #+PRIORITY") && shown.text.contains("* Rules"));
+    let Err(parked) = engine.disable_skill(&origin(), "broken", engine.new_turn()).await.unwrap() else {
+        panic!("nobody knows what it would forbid")
+    };
+    home.approve(&engine, &engine.plan(&parked.report.plans[0].0).unwrap()).await.unwrap();
+    engine.close().await;
+    let state = |engine: &Engine| engine.skill_list().into_iter().find(|line| line.name == "broken").unwrap().state;
+    let engine = home.engine().await;
+    assert_eq!(state(&engine), "off");
+    engine.enable_skill(&origin(), "broken").await.unwrap();
+    engine.close().await;
+    let engine = home.engine().await;
+    assert_eq!(state(&engine), "unread");
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_goes_from_one_confirmed_state_to_another_is_taken_anew() {
     let home = Home::new(&[("home.org", "* Kitchen\n")]);
     let folder = home.folder.path().join("elsewhere");

@@ -103,6 +103,9 @@ fn begin(skill: &str, kind: &str, place: &Place, out: &mut dyn Write) -> Result<
     let text = template(kind, skill).map_err(usage)?;
     let folder = own(&configured(place));
     let file = folder.join(format!("{skill}.org"));
+    if file.symlink_metadata().is_err() {
+        with_engine(place, Keep::ToRead, async |engine| engine.is_free_for_skill(skill).map_err(Failure::from))?;
+    }
     std::fs::create_dir_all(&folder).map_err(|why| format!("{} could not be made: {why}", folder.display()))?;
     let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&file);
     let named = exact(&file.display().to_string());

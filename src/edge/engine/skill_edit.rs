@@ -9,10 +9,12 @@ use crate::domain::gate::plan::FlightPlan;
 use crate::domain::gate::rule::Rule;
 use crate::domain::lisp::balance::balance;
 use crate::domain::literate::blocks::blocks;
+use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::replace::replace;
 use crate::domain::signal::{Origin, Source};
 use crate::domain::skill::handbook::is_name;
-use crate::domain::skill::lisp::Role;
+use crate::domain::skill::lisp::{Lisp, Role};
+use crate::domain::skill::parse::rules_alone;
 use crate::domain::skill::{Skill, asks, rule};
 use crate::domain::tool::{CREATE_SKILL, EDIT_SKILL, RESTORE};
 use crate::edge::engine::Engine;
@@ -38,7 +40,7 @@ impl Engine {
 
     fn plan_new_skill(&self, name: &str, text: &str) -> Result<Predicted, String> {
         let path = self.own_skill_file(name)?;
-        if path.symlink_metadata().is_ok() || self.skill_named(name).is_ok() {
+        if path.symlink_metadata().is_ok() || self.is_free_for_skill(name).is_err() {
             return Err(format!("there is a skill {name} already; {EDIT_SKILL} changes one of the user's own"));
         }
         let skill = read(name, text)?;
@@ -70,7 +72,13 @@ impl Engine {
         let skill = read(name, &after)?;
         let mut doubts = match read(name, &before) {
             Ok(was) => differences(&was, &skill),
-            Err(why) => vec![format!("It does not load as it stands: {why}.")],
+            Err(why) => {
+                let outline = scan(Arc::from(&*before), &ScanOptions::default()).map_err(|why| why.to_string())?;
+                let mut said = vec![format!("It does not load as it stands: {why}.")];
+                // What holds of it all the same.
+                said.extend(differences(&rules_alone(name, &outline), &skill));
+                said
+            }
         };
         doubts.extend(tried_out(&skill));
         let edits = vec![fact(file, Some(before), after.into())];
@@ -173,7 +181,9 @@ fn differences(was: &Skill, now: &Skill) -> Vec<String> {
         said.push("Its turns would have other tools.".to_string());
     }
     for (role, what) in [(Role::Gate, "gate"), (Role::Refine, "rewriting of proposals")] {
-        if was.lisp.has(role) && was.lisp.code(role) != now.lisp.code(role) {
+        let shares = |lisp: &Lisp| lisp.all(Role::Definitions).map(str::to_string).collect::<Vec<_>>();
+        let same = was.lisp.code(role) == now.lisp.code(role) && shares(&was.lisp) == shares(&now.lisp);
+        if was.lisp.has(role) && !same {
             said.push(match now.lisp.has(role) {
                 true => format!("Its {what} in Lisp would be another one."),
                 false => format!("It would have no {what} in Lisp any more."),

@@ -66,6 +66,10 @@ pub struct Tested {
     pub rules: usize,
     /// What keeps it out: a line of the file where it is known, and what is wrong there.
     pub wrong: Option<(Option<u32>, String)>,
+    /// How many examples its gate in Lisp answered as it should.
+    pub gate_examples: usize,
+    /// Whether what is wrong keeps it out; its tests alone keep nothing out.
+    pub kept_out: bool,
     /// Its tests, in their order in the file.
     pub tests: Vec<TestLine>,
 }
@@ -79,13 +83,20 @@ impl Tested {
     /// Returns what it came to in one line.
     pub fn words(&self) -> String {
         let count = |ended: &str| self.tests.iter().filter(|test| test.ended == ended).count();
-        if self.wrong.is_some() {
-            return "It does not load.".to_string();
+        match (&self.wrong, self.kept_out) {
+            (Some(_), true) => return "It does not load.".to_string(),
+            (Some(_), false) => return "It loads, but its tests could not be run to their end.".to_string(),
+            (None, _) => {}
         }
         let rules = match self.rules {
             0 => String::new(),
             1 => " Its rule holds its examples.".to_string(),
             rules => format!(" Its {rules} rules hold their examples."),
+        };
+        let examples = match self.gate_examples {
+            0 => String::new(),
+            1 => " Its gate holds its example.".to_string(),
+            many => format!(" Its gate holds its {many} examples."),
         };
         let tests = match (self.tests.len(), count("failed"), count("skipped")) {
             (0, ..) => " It has no tests.".to_string(),
@@ -95,7 +106,7 @@ impl Tested {
                 format!(" Tests: {passed} passed, {failed} failed{skipped}.")
             }
         };
-        format!("It loads.{rules}{tests}")
+        format!("It loads.{rules}{examples}{tests}")
     }
 }
 
@@ -123,7 +134,9 @@ impl Engine {
         let skill = match aside(move || look(&read, &skill_name)).await? {
             Looked::Skill(skill) => *skill,
             Looked::Handbook => return Ok(Tested { file, ..Tested::default() }),
-            Looked::Wrong(line, why) => return Ok(Tested { file, wrong: Some((line, why)), ..Tested::default() }),
+            Looked::Wrong(line, why) => {
+                return Ok(Tested { file, wrong: Some((line, why)), kept_out: true, ..Tested::default() });
+            }
         };
         self.tested(file, &skill).await
     }
@@ -138,34 +151,40 @@ impl Engine {
         let skill = match look_text(name, text)? {
             Looked::Skill(skill) => *skill,
             Looked::Handbook => return Ok(Tested { file, ..Tested::default() }),
-            Looked::Wrong(line, why) => return Ok(Tested { file, wrong: Some((line, why)), ..Tested::default() }),
+            Looked::Wrong(line, why) => {
+                return Ok(Tested { file, wrong: Some((line, why)), kept_out: true, ..Tested::default() });
+            }
         };
         self.tested(file, &skill).await
     }
 
     async fn tested(&self, file: String, skill: &Skill) -> Result<Tested, String> {
-        if let Some(why) = self.run_gate_examples(skill).await {
-            return Ok(Tested { file, wrong: Some(why), ..Tested::default() });
-        }
+        let gate_examples = match self.run_gate_examples(skill).await {
+            Ok(held) => held,
+            Err(why) => return Ok(Tested { file, wrong: Some(why), kept_out: true, ..Tested::default() }),
+        };
         let tests = self.run_tests(skill).await?;
         Ok(Tested {
             file,
             rules: skill.rules.len(),
+            gate_examples,
+            kept_out: false,
             wrong: tests.as_ref().err().cloned(),
             tests: tests.unwrap_or_default(),
         })
     }
 
-    /// Returns what is wrong with the Lisp of a skill, as it is found out before it is loaded: whether each block comes to a
-    /// function, and what its gate says of its examples. Where no Lisp can be run the tests say so.
-    async fn run_gate_examples(&self, skill: &Skill) -> Option<(Option<u32>, String)> {
-        let host = self.skill_host.as_ref()?;
+    /// Looks at the Lisp of a skill as it is done before it is loaded: whether each block comes to a function, and what its
+    /// gate says of its examples, and returns how many of these held. Where no Lisp can be run the tests say so.
+    async fn run_gate_examples(&self, skill: &Skill) -> Result<usize, (Option<u32>, String)> {
+        let Some(host) = self.skill_host.as_ref() else { return Ok(0) };
         let _alone = self.trying.lock().await;
         match host.try_out(skill).await {
-            Tried::Well | Tried::Not => None,
+            Tried::Well => Ok(skill.lisp.examples.len()),
+            Tried::Not => Ok(0),
             Tried::Badly(why) => {
                 let line = why.strip_prefix("line ").and_then(|rest| rest.split_once(':')?.0.parse().ok());
-                Some((line, exact(&why)))
+                Err((line, exact(&why)))
             }
         }
     }
@@ -200,7 +219,12 @@ impl Engine {
                 Some(lines) => Ok(Ok(lines)),
                 None => wrong("the tests answered what no tests answer".to_string()),
             },
-            Evaluated::Error(error) => wrong(exact(&crate::domain::action::clip(&error))),
+            Evaluated::Error(error) => {
+                let why = exact(&crate::domain::action::clip(&error));
+                let of_tests = !blocks.is_empty();
+                let block = skill_host::faulty(&skill.lisp, |role| !of_tests || role == Role::Tests, &why);
+                Ok(Err((block.or(blocks.first().copied()).map(|block| block.line).or(first), why)))
+            }
             Evaluated::TimedOut => wrong(format!("its tests took longer than {} s", PATIENCE.as_secs())),
             Evaluated::Gone => wrong("the worker ended: the Lisp ended it, or it grew beyond its limits".to_string()),
             Evaluated::Broken => wrong("the worker answered what no worker answers".to_string()),

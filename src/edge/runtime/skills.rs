@@ -62,6 +62,7 @@ pub(super) async fn answer(
                 format!("“{}” is no kind of skill; there are {}", exact(kind), names.join(", "))
             })?;
             let text = template(kind, &name)?;
+            engine.is_free_for_skill(&name)?;
             let file = skills::own(&engine.config).join(format!("{name}.org"));
             Ok(Plist::new().text("file", file.display().to_string()).text("text", text))
         }

@@ -9,7 +9,7 @@ use crate::domain::signal::{Origin, Source};
 use crate::domain::skill::asks;
 use crate::domain::skill::handbook;
 use crate::domain::skill::order::needing;
-use crate::domain::skill::parse::{Examples, read};
+use crate::domain::skill::parse::{Examples, read, rules_alone};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::Finished;
 use crate::edge::skills::{self as files, Package, SkillReport, SkillState};
@@ -64,8 +64,10 @@ pub struct Shown {
     pub using: Loosening,
     /// What taking it out of use would keep.
     pub off: Loosening,
-    /// Whether something of it tightens, so that taking it out of use is confirmed.
+    /// Whether something of it tightens, or may, so that taking it out of use is confirmed.
     pub tightens: bool,
+    /// Why it does not load, if it does not.
+    pub wrong: Option<String>,
 }
 
 impl Engine {
@@ -90,6 +92,22 @@ impl Engine {
                 Err(format!(
                     "several skills are called “{name}”: {files}{more}; name the file of the one that you mean"
                 ))
+            }
+        }
+    }
+
+    /// Says whether a new skill may have a name: of two with one name nobody knows which is meant.
+    ///
+    /// # Errors
+    /// When there is one of that name.
+    pub fn is_free_for_skill(&self, name: &str) -> Result<(), String> {
+        let skills = self.skills();
+        match skills.loaded.reports.iter().find(|report| report.name == name) {
+            None => Ok(()),
+            Some(report) => {
+                let file = report.file.as_ref().map(|file| format!(" ({})", file.display())).unwrap_or_default();
+                let file = crate::domain::inert::exact(&file);
+                Err(format!("there is a skill {name} already{file}; take another name"))
             }
         }
     }
@@ -127,6 +145,9 @@ impl Engine {
         let now = shown_aside(&report).await?;
         if now.using.hash() != shown {
             return Err(format!("the skill {name} is not what was shown any more; look at it again"));
+        }
+        if let Some(why) = &now.wrong {
+            return Err(format!("the skill {name} does not load: {why}"));
         }
         let why = format!("You asked to use the skill {name}, which comes from outside.");
         let asks = format!("{name} asks for:\n{}", listed(&now.asks));
@@ -229,20 +250,26 @@ async fn shown_aside(report: &SkillReport) -> Result<Shown, String> {
 
 /// Reads a skill and says what it asks for.
 fn show(path: &Path, name: &str) -> Result<Shown, String> {
-    let (package, asks, tightens) = if path.is_dir() {
+    let (package, asks, tightens, wrong) = if path.is_dir() {
         let (package, handbook) = files::open(path)?;
-        (package, asks::of_handbook(&handbook), false)
+        (package, asks::of_handbook(&handbook), false, None)
     } else {
         let text = files::read_file(path)?;
         let package = Package::of_text(path, name, &text);
         let outline = scan(Arc::from(text), &ScanOptions::default()).map_err(|why| why.to_string())?;
-        // To look at it is not yet to try it.
-        let skill = read(name, &outline, Examples::Left).map_err(|why| why.to_string())?;
-        let tightens = files::tightens(&skill);
-        (package, asks::of_skill(&skill, true), tightens)
+        // To look at it is not yet to try it; but one that fails its examples does not load either.
+        match read(name, &outline, Examples::Left) {
+            Ok(skill) => (package, asks::of_skill(&skill, true), files::tightens(&skill), None),
+            // What holds of it all the same. Nobody knows what else it would forbid.
+            Err(why) => (package, asks::of_skill(&rules_alone(name, &outline), true), true, Some(why.to_string())),
+        }
     };
     let (using, off) = (package.loosening(), package.off(tightens));
-    Ok(Shown { text: package.shown(&asks), asks, using, off, tightens })
+    let text = match &wrong {
+        Some(why) => format!("It does not load: {why}\n\n{}", package.shown(&asks)),
+        None => package.shown(&asks),
+    };
+    Ok(Shown { text, asks, using, off, tightens, wrong })
 }
 
 fn listed(lines: &[String]) -> String {
