@@ -292,6 +292,17 @@ fn acted(home: &Home, acts: usize) {
     }
 }
 
+/// Returns how many rows a look reads: what goes on after a start reads some of its own, so the least of a few counts.
+async fn rows_of<T>(rows: &AtomicUsize, look: impl AsyncFn() -> T) -> (usize, T) {
+    let mut least = usize::MAX;
+    for _ in 0..4 {
+        rows.store(0, Ordering::Relaxed);
+        look().await;
+        least = least.min(rows.load(Ordering::Relaxed));
+    }
+    (least, look().await)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_done_is_looked_up_and_not_searched_for() {
     let mut read: Vec<[usize; 4]> = Vec::new();
@@ -301,21 +312,21 @@ async fn what_was_done_is_looked_up_and_not_searched_for() {
         let store = Watched::over(Box::new(DiskStore::open(&home.store()).expect("the store is free")));
         let rows = store.rows.clone();
         let engine = engine_on(&home, store).await;
-        let counted = || rows.swap(0, Ordering::Relaxed);
-        counted();
-        let log = engine.memory_log(50).await.expect("it is read");
+        let (of_log, log) = rows_of(&rows, async || engine.memory_log(50).await.expect("it is read")).await;
         assert_eq!((log.len(), log[0].what().as_str(), log[0].stands), (50, &*format!("Act {acts}"), true));
-        let of_log = counted();
-        for id in [engine.head(), OperationId(7)] {
-            let shown = engine.memory_show(id).await.expect("it is shown");
-            assert!(shown.contains(&format!("what: Act {}\n", id.0)), "{shown}");
-        }
-        let of_show = counted();
-        engine.memory_diff(OperationId(5), OperationId(7)).await.expect("it is compared");
-        let of_diff = counted();
-        let (_, found) = engine.blame(&format!("{}:1", home.file("home.org"))).await.expect("it is known");
+        let shown = async || {
+            for id in [engine.head(), OperationId(7)] {
+                let shown = engine.memory_show(id).await.expect("it is shown");
+                assert!(shown.contains(&format!("what: Act {}\n", id.0)), "{shown}");
+            }
+        };
+        let (of_show, ()) = rows_of(&rows, shown).await;
+        let diff = async || engine.memory_diff(OperationId(5), OperationId(7)).await.expect("it is compared");
+        let (of_diff, _) = rows_of(&rows, diff).await;
+        let blame = format!("{}:1", home.file("home.org"));
+        let (of_blame, (_, found)) = rows_of(&rows, async || engine.blame(&blame).await.expect("it is known")).await;
         assert_eq!((found.len(), found[0].author.by.as_str()), (1, "agent (org-set-body)"));
-        read.push([of_log, of_show, of_diff, counted()]);
+        read.push([of_log, of_show, of_diff, of_blame]);
     }
     assert_eq!(read[0], read[1], "rows of the log, of two steps, of a difference, of blame");
     assert!(read[0][0] <= 150 && read[0][1..].iter().all(|rows| *rows <= 10), "{read:?}");
@@ -347,8 +358,6 @@ async fn what_is_taken_back_is_looked_up_and_not_searched_for() {
         let rows = store.rows.clone();
         let engine = engine_on(&home, store).await;
         home.read(&engine).await;
-        let counted = || rows.swap(0, Ordering::Relaxed);
-        counted();
         let mut of_each = Vec::new();
         let before = OperationId(acts as u64 - 1);
         let last = format!("a{acts:010}");
@@ -362,15 +371,15 @@ async fn what_is_taken_back_is_looked_up_and_not_searched_for() {
             Wish::Undo(None),
             Wish::Redo,
         ] {
-            let preview = engine.preview(&origin(), wish.clone()).await.expect("it is shown");
-            of_each.push(counted());
+            let preview = async || engine.preview(&origin(), wish.clone()).await.expect("it is shown");
+            let (least, preview) = rows_of(&rows, preview).await;
+            of_each.push(least);
             if of_each.len() == 7 {
                 let turn = engine.new_turn();
                 let done = engine.carry_out(&origin(), &preview.shown, turn, &mut |_| {}).await.expect("it is undone");
                 assert_eq!(done.report.ending, Ending::Answered, "{}", done.report.text);
                 assert!(!std::path::Path::new(&home.file("home.org")).exists());
                 assert!(engine.preview(&origin(), Wish::Undo(Some(last.clone()))).await.is_err(), "it does not stand");
-                counted();
             }
         }
         engine.close().await;
