@@ -132,6 +132,7 @@ them from the words of the model."
      (funcall line "result" (let ((status (plist-get payload :status)))
                               (car (member status
                                            passepartout-chat--last-words))))
+     (funcall line "skill" (plist-get payload :skill))
      (funcall line "model"
               (let ((model (plist-get payload :model))
                     (provider (plist-get payload :provider)))

@@ -90,10 +90,13 @@
 (defun passepartout-log--received (payload _meta)
   "Add the line in PAYLOAD to the log when it is open.
 What went wrong is shown at once, whether it is open or not; each text
-once in a session of Emacs."
-  (when (equal (plist-get payload :level) "error")
-    (passepartout--complain
-     (passepartout-view-line (plist-get payload :text) 1000)))
+once in a session of Emacs.  What became of a skill that was saved is
+said in the echo area."
+  (let ((text (passepartout-view-line (plist-get payload :text) 1000)))
+    (cond ((equal (plist-get payload :level) "error")
+           (passepartout--complain text))
+          ((string-prefix-p "skills: " text)
+           (message "Passepartout: %s" text))))
   (let ((buffer (get-buffer passepartout-log--buffer-name)))
     (when buffer
       (with-current-buffer buffer

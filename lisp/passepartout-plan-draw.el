@@ -257,7 +257,7 @@ On a step below, keys are about that step alone.\n")
   (pcase badge
     ("changes nothing" 'passepartout-quiet)
     ("undoable" 'passepartout-good)
-    ("undoable by git" 'passepartout-attention)
+    ((or "undoable by git" "can be withdrawn") 'passepartout-attention)
     (_ 'passepartout-bad)))
 
 (defun passepartout-plan--print-plan (entry)

@@ -200,8 +200,11 @@ What is not your own and not in use is shown instead."
 (defun passepartout-skills-reload ()
   "Read all skills anew."
   (interactive)
-  (passepartout-skills--ask :skill-reload nil
-                            #'passepartout-skills--decided))
+  (passepartout-skills--ask
+   :skill-reload
+   (list :folders (mapcar #'expand-file-name
+                          (default-value 'passepartout-skills-directories)))
+   #'passepartout-skills--decided))
 
 (defun passepartout-skills-toggle ()
   "Take the skill at point out of use, or bring it back."

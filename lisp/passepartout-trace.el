@@ -152,6 +152,9 @@ followed, and a dot who wanted the same."
     (insert "\n")
     (when notice
       (insert (passepartout-view-line notice 400) "\n"))
+    (when (plist-get turn :skill)
+      (insert (propertize "Skill: " 'face 'passepartout-quiet)
+              (passepartout-view-line (plist-get turn :skill) 60) "\n"))
     (dolist (route (plist-get turn :routes))
       (insert (propertize "Asked of models: " 'face 'passepartout-quiet)
               (passepartout-view-line route 600) "\n"))

@@ -68,7 +68,8 @@
       (should-not (plist-get sent :history))
       (passepartout-chat-tests--answer
        session "t1" '("Two things" " are due:\n" "- a\n- b")
-       :model "m1" :provider "p" :tokens-in 12 :tokens-out 3 :cost "0.0012"
+       :skill "due" :model "m1" :provider "p"
+       :tokens-in 12 :tokens-out 3 :cost "0.0012"
        :seconds 1.25
        :sources '((:id "abc-1" :title "A [x] note" :file "/tmp/no.org")
                   (:id "/tmp/n.org::*B" :title "B" :file "/tmp/n.org"))
@@ -99,6 +100,7 @@ Sources: [[id:abc-1][A x note]], [[file:/tmp/n.org::*B][B]]
 :PASSEPARTOUT:
 - turn :: t1
 - result :: answered
+- skill :: due
 - model :: m1 (p)
 - tokens :: 12 in, 3 out
 - cost :: 0.0012

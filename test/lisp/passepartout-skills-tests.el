@@ -245,6 +245,26 @@ failed         wrong
     (with-current-buffer passepartout-skills--tested-name
       (should (string-match-p "Tests: 2 passed, 0 failed" (buffer-string))))))
 
+(ert-deftest passepartout-skills-real-a-slip-in-a-skill-is-said-quietly ()
+  (passepartout-real-with
+    (passepartout-real-start)
+    (let ((said nil)
+          (before passepartout--complained))
+      (cl-letf (((symbol-function 'message)
+                 (lambda (format &rest args)
+                   (push (apply #'format-message format args) said))))
+        (passepartout-real-write "config/passepartout/skills/tea.org"
+                                 "#+PRIORITY: high\n* Mandates\nBe brief.\n")
+        (passepartout-skills)
+        (with-current-buffer passepartout-skills--buffer-name
+          (passepartout-skills-reload))
+        (passepartout-real-until
+          (seq-some (apply-partially #'string-match-p
+                                     "skills: tea is kept out: line 1")
+                    said)))
+      ;; No window with a warning is shown for it.
+      (should (equal passepartout--complained before)))))
+
 (ert-deftest passepartout-skills-real-a-skill-from-outside-is-shown-whole ()
   (passepartout-real-with
     (passepartout-real-write
@@ -275,7 +295,19 @@ failed         wrong
       (with-current-buffer passepartout-skills--buffer-name
         (passepartout-real-until
           (string-match-p "^loaded +forms  Fills forms\\.$"
-                          (buffer-string)))))))
+                          (buffer-string)))
+        ;; A folder that was named after the start is not read yet.
+        (let ((said nil))
+          (push (passepartout-real-file "more") passepartout-skills-directories)
+          (cl-letf (((symbol-function 'message)
+                     (lambda (format &rest args)
+                       (push (apply #'format-message format args) said))))
+            (passepartout-skills-reload)
+            (passepartout-real-until
+              (seq-some (apply-partially
+                         #'string-match-p
+                         "more is read from the next start on: M-x passepartout-restart")
+                        said))))))))
 
 (provide 'passepartout-skills-tests)
 ;;; passepartout-skills-tests.el ends here

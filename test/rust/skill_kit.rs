@@ -14,6 +14,7 @@ use passepartout::domain::skill::parse::parse;
 use passepartout::domain::skill::template::{Kind, template};
 use passepartout::domain::tool::Toolbox;
 use passepartout::domain::turn::Ending;
+use passepartout::edge::cli::forward::at_owner;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::skill_list::SkillLine;
 use passepartout::edge::engine::skill_test::Tested;
@@ -393,6 +394,31 @@ fn what_a_test_came_to_is_said_as_it_is() {
     ] {
         assert_eq!(tested.words(), words);
     }
+}
+
+/// Which folders hold skills, Emacs knows and no terminal does.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_owner_of_the_store_tells_the_command_line_of_its_skills() {
+    let home = Home::new(&[("home.org", "* Kitchen\n")]);
+    let folder = home.folder.path().join("elsewhere");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("brief.org"), BRIEF).unwrap();
+    let engine = home.engine_with(|config| config.skill_directories = vec![folder.clone()]).await;
+    let ask =
+        async |words: &[&str]| at_owner(&engine, &origin(), words.iter().map(|word| word.to_string()).collect()).await;
+    for words in [&["skills"][..], &["skills", "list", "--"]] {
+        let listed = ask(words).await.unwrap();
+        assert!(listed.status == 0 && listed.text.contains("waiting        brief\n"), "{words:?}: {}", listed.text);
+    }
+    let listed = ask(&["skills", "list", "--json", "--"]).await.unwrap();
+    let listed: serde_json::Value = serde_json::from_str(&listed.text).unwrap();
+    assert!(listed["skills"].as_array().unwrap().iter().any(|skill| skill["name"] == "brief"), "{listed}");
+    assert!(ask(&["skills", "show", "--", "brief"]).await.unwrap().text.contains("What it asks for:"));
+    let tested = ask(&["skills", "test", "--", "brief"]).await.unwrap();
+    assert_eq!((tested.status, tested.text.as_str()), (0, "It loads. It has no tests.\n"));
+    assert!(ask(&["skills", "show", "--", "nobody"]).await.is_err_and(|why| why.contains("there is no skill")));
+    assert!(ask(&["skills", "new", "--", "tea-time"]).await.is_err());
+    engine.close().await;
 }
 
 #[test]

@@ -92,14 +92,17 @@ async fn a_trigger_in_lisp_is_asked_where_the_declarative_one_matched_and_a_prom
     for (question, told, calls) in
         [("the garden, now", false, 0), ("the house, later", false, 1), ("the house, now", true, 3)]
     {
-        house.home.ask(&house.engine, question).await;
+        let (finished, _) = house.home.ask(&house.engine, question).await;
         let sent = house.sent();
+        assert_eq!(finished.report.skill.as_deref(), told.then_some("house"), "{question}");
         assert_eq!(sent.contains("Mind the house."), told, "{question}");
         assert_eq!(sent.contains("Asked by user-input."), told, "{question}");
         assert_eq!(house.known("house").runs.calls, calls, "{question}");
     }
     let turns = house.known("house").turns;
     assert_eq!((turns.count, turns.failed, turns.rejected), (1, 0, 0));
+    let kept = house.engine.turns(3).await.unwrap();
+    assert_eq!(kept.iter().filter_map(|turn| turn.report.skill.as_deref()).collect::<Vec<_>>(), ["house"]);
     house.engine.close().await;
 }
 
@@ -338,6 +341,7 @@ async fn a_skill_that_answers_is_the_one_whose_tools_hold() {
     let Some(house) = House::new(&text, Level::Allow, vec![]).await else { return };
     let (finished, _) = house.home.ask(&house.engine, "how is the house?").await;
     assert!(!house.home.read_file("house.org").contains("DONE"), "{:?}", finished.report);
+    assert_eq!(finished.report.skill.as_deref(), Some("house"));
     assert_eq!(house.known("house").turns.count, 1);
     house.engine.close().await;
 }

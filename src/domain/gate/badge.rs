@@ -12,13 +12,16 @@ pub enum Badge {
     Undoable,
     /// Git can take it back.
     ByGit,
+    /// The user can say that it counts no more; what came of it meanwhile stays.
+    Withdrawable,
     /// Nobody can, or it is not known that somebody could.
     Irreversible,
 }
 
 impl Badge {
     /// Every badge.
-    pub const ALL: [Badge; 4] = [Badge::Nothing, Badge::Undoable, Badge::ByGit, Badge::Irreversible];
+    pub const ALL: [Badge; 5] =
+        [Badge::Nothing, Badge::Undoable, Badge::ByGit, Badge::Withdrawable, Badge::Irreversible];
 
     /// Returns the words for people, the wire and the store.
     pub fn name(self) -> &'static str {
@@ -26,6 +29,7 @@ impl Badge {
             Badge::Nothing => "changes nothing",
             Badge::Undoable => "undoable",
             Badge::ByGit => "undoable by git",
+            Badge::Withdrawable => "can be withdrawn",
             Badge::Irreversible => "irreversible",
         }
     }
@@ -36,6 +40,7 @@ impl Badge {
             Badge::Nothing => "This changes nothing.",
             Badge::Undoable => "This is undoable.",
             Badge::ByGit => "This is undoable by git.",
+            Badge::Withdrawable => "This can be withdrawn.",
             Badge::Irreversible => "This is irreversible.",
         }
     }

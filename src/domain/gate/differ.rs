@@ -1,10 +1,11 @@
 //! What differs between what a plan showed and what holds now, as text for the human who looks at a stale plan.
 
 use crate::domain::gate::Facts;
-use crate::domain::gate::facts::{FileKind, PathFact};
+use crate::domain::gate::facts::{Answer, FileKind, PathFact};
 use crate::domain::gate::plan::FlightPlan;
 use crate::domain::gate::show::{Shown, shown};
 use crate::domain::label::Privacy;
+use crate::domain::skill::gate::gate_of;
 use std::time::Duration;
 
 /// Longer texts are not compared line by line, in bytes.
@@ -17,7 +18,7 @@ const LONGEST: usize = 16 * 1024;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Returns what a plan rests on beside what it shows, line by line: where paths lead, which bytes stand there,
-/// how private it is. Two facts with the same lines and the same rendering have the same hash, nearly always.
+/// how private it is, what the gates of skills answered. Two facts with the same lines and the same rendering have the same hash, nearly always.
 pub fn basis(facts: &Facts) -> String {
     let mut lines: Vec<String> = facts.paths.iter().map(path_line).collect();
     for edit in &facts.edits {
@@ -54,6 +55,16 @@ pub fn basis(facts: &Facts) -> String {
             Some(Privacy::Private) => "private",
         }
     ));
+    lines.extend(facts.answers.iter().map(|(gate, answer)| {
+        // That its code is another one is seen by the code's name.
+        let (skill, code) = gate_of(gate).unwrap_or((gate, ""));
+        let why = match answer {
+            Answer::Pass => "",
+            Answer::Ask(why) | Answer::Deny(why) => why,
+        };
+        let code = code.get(..8).unwrap_or(code);
+        format!("the gate of the skill {skill} (Lisp {code}) says {}. {why}", answer.name()).trim_end().to_string()
+    }));
     // Secrets are masked as a whole: one may go over several lines.
     let whole: String = lines.iter().map(|line| format!("{}\n", line.replace('\n', " "))).collect();
     shown(&whole)
@@ -213,6 +224,7 @@ fn is_clock(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::skill::gate::gate_key;
     use proptest::prelude::*;
 
     #[test]
@@ -221,6 +233,26 @@ mod tests {
         assert_eq!(text, "--- the change, as it was shown\n+++ the change, now\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
         assert_eq!(difference("the change", "a", "a"), "");
         assert!(difference("x", &"a".repeat(COMPARED + 1), "").contains("too long"));
+    }
+
+    #[test]
+    fn a_gate_of_a_skill_that_came_or_says_something_else_is_named() {
+        let of = |answers: &[(String, Answer)]| {
+            basis(&Facts { answers: answers.iter().cloned().collect(), ..Facts::default() })
+        };
+        let [one, two] = ["11223344aa", "55667788bb"].map(|code| gate_key("fridays", code));
+        let asks = || Answer::Ask("It is Friday.".to_string());
+        let quiet = [(one.clone(), Answer::Pass)];
+        for (then, now, said) in [
+            (&[][..], &quiet[..], "+the gate of the skill fridays (Lisp 11223344) says pass.\n"),
+            (&quiet, &[(one, asks())], "+the gate of the skill fridays (Lisp 11223344) says ask. It is Friday.\n"),
+            (&quiet, &[(two, asks())], "+the gate of the skill fridays (Lisp 55667788) says ask. It is Friday.\n"),
+            (&quiet, &[], "-the gate of the skill fridays (Lisp 11223344) says pass.\n"),
+        ] {
+            let text = difference("what it rests on", &of(then), &of(now));
+            assert!(text.contains(said), "{text}");
+        }
+        assert_eq!(of(&quiet), of(&quiet));
     }
 
     #[test]

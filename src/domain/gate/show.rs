@@ -8,8 +8,9 @@ use crate::domain::gate::plan::FlightPlan;
 use crate::domain::gate::secret::mask_shown;
 use crate::domain::gate::{Facts, reach};
 use crate::domain::inert::exact;
+use crate::domain::policy::held::GONE;
 use crate::domain::setting::SettingFact;
-use crate::domain::tool::{Effect, RESTORE};
+use crate::domain::tool::{CONFIRM, Effect, RESTORE};
 use crate::domain::undo::Image;
 use serde_json::Value;
 
@@ -36,7 +37,11 @@ impl Shown {
 
 /// Returns all that is shown of an action with this effect.
 pub fn rendered(action: &Action, facts: &Facts, project: &str, effect: Option<Effect>) -> Shown {
-    let badge = badge(effect, facts);
+    let badge = match action.tool() {
+        // What was confirmed counts until it is withdrawn. What is let go is gone.
+        CONFIRM if action.text("name").is_some_and(|name| name != GONE) => Badge::Withdrawable,
+        _ => badge(effect, facts),
+    };
     let own = match effect {
         Some(Effect::Custom(class)) => {
             let mut own = String::new();
@@ -264,6 +269,20 @@ mod tests {
         let action = action.expect("a test's own action is well-formed");
         let shown = "Tool: shell\ncommand:\n  | rm \\u{202E}x\n  | ls\nin: /work/garden\n";
         assert_eq!(body(&action, &Facts::default(), "/work/garden"), shown);
+    }
+
+    #[test]
+    fn what_is_confirmed_can_be_withdrawn_and_what_is_let_go_is_gone() {
+        for (name, badge) in
+            [("skill tea", Badge::Withdrawable), ("shell", Badge::Withdrawable), (GONE, Badge::Irreversible)]
+        {
+            let given = [("file", "/f.org"), ("heading", ""), ("name", name), ("value", "off")];
+            let args = given.map(|(name, value)| (name.to_string(), value.into())).into_iter().collect();
+            let action = Action::new(&Toolbox::builtin(), CONFIRM, args, Some("You asked."), Labels::USER);
+            let action = action.expect("a test's own action is well-formed");
+            let shown = rendered(&action, &Facts::default(), "/work/garden", Some(Effect::Configure));
+            assert_eq!((shown.badge, shown.body.starts_with(badge.sentence())), (badge, true), "{name}");
+        }
     }
 
     #[test]

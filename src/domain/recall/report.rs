@@ -44,9 +44,9 @@ fn sentence(tool: &str, text: &str, whole: bool) -> String {
         };
     }
     if lower.starts_with("refused") {
-        return format!("The gates refused to {verb}, so nothing was changed. {}", after("refused."))
-            .trim_end()
-            .to_string();
+        // By whom and why stands below the answer; of what is no action at all it stands nowhere else.
+        let why = lower.strip_prefix("refused:").map(|_| format!(" {}", after("refused:")));
+        return format!("The gates refused to {verb}, so nothing was changed.{}", why.unwrap_or_default());
     }
     if lower.starts_with("failed:") {
         return format!("I could not {verb}: {}", after("failed:"));

@@ -106,6 +106,8 @@ pub struct TurnReport {
     pub changed: Vec<String>,
     /// Nodes that the answer drew on.
     pub sources: Vec<NodeId>,
+    /// Which skill it began under, or answered in place of a model.
+    pub skill: Option<String>,
     /// Which provider and model answered last.
     pub answered_by: Option<(String, String)>,
     /// Whether that answer was cut off.
@@ -173,6 +175,7 @@ impl TurnReport {
             plans: Vec::new(),
             changed: Vec::new(),
             sources: Vec::new(),
+            skill: None,
             answered_by: None,
             ended: Ended::Whole,
             routes: Vec::new(),

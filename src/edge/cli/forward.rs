@@ -15,7 +15,7 @@ use crate::edge::cli::costs::costs;
 use crate::edge::cli::ingest::ingested;
 use crate::edge::cli::models::gather;
 use crate::edge::cli::run::{FAILED, Failure};
-use crate::edge::cli::skills::{Skills, decided};
+use crate::edge::cli::skills::{Skills, decided, look};
 use crate::edge::config::Config;
 use crate::edge::doctor::gone;
 use crate::edge::engine::Engine;
@@ -101,6 +101,12 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
             writeln!(out, "{}", exact(&said)).map_err(|error| error.to_string())?;
             0
         }
+        Command::Skills { command, place, json } => {
+            let command = command.unwrap_or(Skills::List { place, json });
+            let (printed, status) = look(engine, &command).await.map_err(|failure| failure.text)?;
+            out = printed;
+            status
+        }
         // Its keys may be those of an Emacs, which no terminal has.
         Command::Models { provider, json, .. } => {
             let gathered = gather(engine, origin, provider.as_deref()).await?;
@@ -111,7 +117,6 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
             0
         }
         Command::Rules { command: Some(Rules::List { .. }) | None, .. }
-        | Command::Skills { .. }
         | Command::Jobs { .. }
         | Command::Dump { .. }
         | Command::Context { .. }

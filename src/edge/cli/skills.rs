@@ -77,23 +77,54 @@ pub enum Skills {
 
 pub(super) fn run_skills(command: Skills, out: &mut dyn Write) -> Result<u8, Failure> {
     match command {
-        Skills::List { place, json } => with_engine(&place, Keep::ToRead, async |engine| {
-            print(&engine.skill_list(), json, out)?;
-            Ok(DONE)
-        }),
-        Skills::Show { skill, place } => with_engine(&place, Keep::ToRead, async |engine| {
-            write!(out, "{}", exact(&engine.show_skill(skill.as_str())?.text))?;
-            Ok(DONE)
-        }),
         Skills::New { skill, kind, place } => begin(&skill, &kind, &place, out),
-        Skills::Test { skill, place, json } => with_engine(&place, Keep::ToRead, async |engine| {
-            let tested = engine.test_skill(skill.as_str()).await?;
-            print_tested(&tested, json, out)?;
-            Ok(if tested.holds() { DONE } else { FAILED })
-        }),
+        Skills::List { ref place, json } => looked("list", None, json, place, &command, out),
+        Skills::Show { ref skill, ref place } => looked("show", Some(skill), false, place, &command, out),
+        Skills::Test { ref skill, ref place, json } => looked("test", Some(skill), json, place, &command, out),
         Skills::Disable { skill, place } => decide("disable", &skill, &place, out),
         Skills::Enable { skill, place } => decide("enable", &skill, &place, out),
     }
+}
+
+/// Looks at skills as the process that owns the store has them: its folders are those of its Emacs, and its counts go on.
+fn looked(
+    word: &str,
+    skill: Option<&str>,
+    json: bool,
+    place: &Place,
+    command: &Skills,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let words = ["skills", word].into_iter().chain(json.then_some("--json")).chain(["--"]).chain(skill);
+    if let Some(status) = beside(place, words.map(str::to_string).collect(), out)? {
+        return Ok(status);
+    }
+    with_engine(place, Keep::ToRead, async |engine| {
+        let (printed, status) = look(engine, command).await?;
+        out.write_all(&printed)?;
+        Ok(status)
+    })
+}
+
+/// Returns what is printed for who looks at skills, and the exit status; nothing here changes them.
+///
+/// # Errors
+/// When there is no such skill, or it was another command.
+pub(super) async fn look(engine: &Arc<Engine>, command: &Skills) -> Result<(Vec<u8>, u8), Failure> {
+    let (mut out, mut status) = (Vec::new(), DONE);
+    match command {
+        Skills::List { json, .. } => print(&engine.skill_list(), *json, &mut out)?,
+        Skills::Show { skill, .. } => write!(out, "{}", exact(&engine.show_skill(skill.as_str())?.text))?,
+        Skills::Test { skill, json, .. } => {
+            let tested = engine.test_skill(skill.as_str()).await?;
+            print_tested(&tested, *json, &mut out)?;
+            status = if tested.holds() { DONE } else { FAILED };
+        }
+        Skills::New { .. } | Skills::Disable { .. } | Skills::Enable { .. } => {
+            return Err("this command does not look at skills".to_string().into());
+        }
+    }
+    Ok((out, status))
 }
 
 /// Writes the file of a new skill; one that is there stays.

@@ -140,8 +140,9 @@ impl Engine {
         for change in &changes {
             self.say(LogLevel::Info, &format!("skills: {change}"));
         }
+        // It is no error of ours: who saved the file is told so, the next answer tells of it again, and the list has it.
         for gap in self.skill_gaps() {
-            self.say(LogLevel::Error, &gap);
+            self.say(LogLevel::Warning, &gap);
         }
         self.gaps_told.store(false, std::sync::atomic::Ordering::Relaxed);
         (self.notify)(Notice::Status);

@@ -424,6 +424,7 @@ impl Engine {
         if let Some(skill) = skill.filter(|_| reader.is_none()) {
             let seconds = self.clock.now().duration_since(at).as_secs_f64();
             self.count_turn(&skill.name, seconds, &report);
+            report.skill = Some(skill.called().into_owned());
         }
         report.routes = std::mem::take(&mut *model.routes.lock());
         report.rounds.extend(std::mem::take(&mut *model.rounds.lock()));

@@ -197,6 +197,7 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .text("status", report.ending.name())
         .maybe("text", report.notice.as_deref().map(inert))
         .maybe("condition", report.fault.as_ref().map(Fault::symbol))
+        .maybe("skill", report.skill.as_deref().map(exact))
         .maybe("model", model.map(|m| exact(&m)))
         .maybe("provider", provider.map(|p| exact(&p)))
         .int("tokens-in", report.usage.input as i64)

@@ -69,7 +69,13 @@ pub(super) async fn answer(
         Request::SkillReload => {
             let changes = engine.reload_skills().await;
             engine.try_skills().await;
-            let text = if changes.is_empty() { "Nothing changed.".to_string() } else { changes.join("; ") };
+            let mut text = if changes.is_empty() { "Nothing changed.".to_string() } else { changes.join("; ") };
+            // The folders are those that the core began with.
+            let known = |folder: &&str| engine.config.skill_directories.contains(&engine.config.expand(folder));
+            let mut named = payload.list_at("folders").iter().filter_map(Sexp::as_text);
+            if let Some(folder) = named.find(|folder| !known(folder)) {
+                text.push_str(&format!(" {folder} is read from the next start on: M-x passepartout-restart"));
+            }
             Ok(Plist::new().text("text", exact(&text)))
         }
         Request::SkillTest => Ok(tested(&engine.test_skill(at).await?)),

@@ -460,6 +460,7 @@ pub fn told(report: &TurnReport) -> String {
         plans,
         changed,
         sources,
+        skill,
         answered_by,
         ended,
         routes,
@@ -488,6 +489,7 @@ pub fn told(report: &TurnReport) -> String {
     if *ended != Ended::Whole {
         out.push(format!("cut off: {ended:?}"));
     }
+    out.extend(skill.iter().map(|skill| format!("skill: {skill}")));
     out.extend(routes.iter().map(|words| format!("route: {words}")));
     out.extend(rounds.iter().map(|round| format!("asked together: {round:?}")));
     out.extend(others.iter().map(|other| format!("beside: {other:?}")));
