@@ -568,7 +568,9 @@ Where you have not, the environment may."
                      (passepartout-embedding-timeout . :embedding-timeout)
                      (passepartout-request-tries . :request-tries)
                      (passepartout-retry-wait . :retry-wait)
-                     (passepartout-consensus-timeout . :consensus-timeout)))
+                     (passepartout-consensus-timeout . :consensus-timeout)
+                     (passepartout-background-timeout
+                      . :background-timeout)))
       (let ((value (default-value (car entry))))
         (when (and (natnump value)
                    (not (equal value (eval (car (get (car entry)

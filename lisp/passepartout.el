@@ -233,6 +233,12 @@ Who is not done by then has no vote."
   :type 'natnum
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-background-timeout 600
+  "Seconds that a run of a job, or a task that was handed over, may take.
+What is not done by then is ended, and said to be."
+  :type 'natnum
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-session-budget nil
   "How many US dollars models may cost in one conversation; nil for no cap.
 What would go beyond it is not sent.  Prices stand in the file prices.org

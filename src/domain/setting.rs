@@ -42,6 +42,7 @@ pub const OPTIONS: &[(&str, Stand, Counts)] = &[
     ("passepartout-answer-timeout", May, FromStart),
     ("passepartout-approval-delay", Never("it guards your approvals"), AtOnce),
     ("passepartout-background-budget", Guards(MONEY), FromStart),
+    ("passepartout-background-timeout", May, FromStart),
     ("passepartout-cascades", Never(SENT), FromStart),
     ("passepartout-chat-code-languages", Never("it names modes of Emacs that are called"), AtOnce),
     ("passepartout-chat-directory", Never(PLACES), AtOnce),

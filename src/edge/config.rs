@@ -255,6 +255,8 @@ pub struct Config {
     pub consensus: BTreeMap<Slot, usize>,
     /// How long several models at once are waited for, in seconds.
     pub consensus_timeout: u64,
+    /// The longest that one run of a job, or one task that was handed over, may take, in seconds.
+    pub background_timeout: u64,
     /// After how long what could not be saved is tried again, in seconds; 0 waits for the next change.
     pub auto_save: u64,
     /// So many seconds lie between two looks at what is due, at least 1.
@@ -326,6 +328,7 @@ pub const READ: &[&str] = &[
     "RETRY_WAIT",
     "CONSENSUS",
     "CONSENSUS_TIMEOUT",
+    "BACKGROUND_TIMEOUT",
     "HEARTBEAT_INTERVAL",
     "MEMORY_AUTO_SAVE_INTERVAL",
     "MEMORY_SAVE_ON_EXIT",
@@ -487,6 +490,7 @@ impl Config {
             retry_wait: 20,
             consensus: BTreeMap::new(),
             consensus_timeout: 120,
+            background_timeout: 600,
             auto_save: 300,
             heartbeat: 60,
             save_on_exit: true,
@@ -574,6 +578,7 @@ impl Config {
         number("REQUEST_TRIES", &mut |n| self.request_tries = tries(n));
         number("RETRY_WAIT", &mut |n| self.retry_wait = n.min(3600));
         number("CONSENSUS_TIMEOUT", &mut |n| self.consensus_timeout = seconds(n));
+        number("BACKGROUND_TIMEOUT", &mut |n| self.background_timeout = seconds(n));
         number("MEMORY_AUTO_SAVE_INTERVAL", &mut |n| self.auto_save = n);
         number("HEARTBEAT_INTERVAL", &mut |n| self.heartbeat = n.clamp(1, 86_400));
         number("MEMORY_HISTORY_RETENTION", &mut |n| self.history_days = n.min(100_000) as u32);
@@ -733,6 +738,7 @@ impl Config {
         number("request-tries", &mut |n| self.request_tries = tries(n));
         number("retry-wait", &mut |n| self.retry_wait = n.min(3600));
         number("consensus-timeout", &mut |n| self.consensus_timeout = seconds(n));
+        number("background-timeout", &mut |n| self.background_timeout = seconds(n));
         for entry in settings.list_at("consensus") {
             let (slot, count) = pair(entry).unwrap_or_default();
             self.take_consensus(&slot, &count);

@@ -15,6 +15,11 @@ fn hands_over(mut args: Value) -> Reply {
 
 /// A client with two models: one answers in the chat, the other what goes on in the background.
 pub(crate) fn client(home: &Home, front: &FakeServer, back: &FakeServer) -> Client {
+    client_with(home, front, back, "")
+}
+
+/// The same with further settings.
+fn client_with(home: &Home, front: &FakeServer, back: &FakeServer, more: &str) -> Client {
     let one = crate::runtime::settings(home, Some(front), "\"fake\"");
     let (url, other) = (front.url(), back.url());
     let first = format!("(\"fake\" :kind \"openai\" :url \"{url}\" :model \"m\" :local t)");
@@ -22,7 +27,7 @@ pub(crate) fn client(home: &Home, front: &FakeServer, back: &FakeServer) -> Clie
     let second = format!("(\"back\" :kind \"openai\" :url \"{other}\" :model \"m\" :local t)");
     let settings = one.replacen(&first, &format!("{first} {second}"), 1);
     let settings = settings.trim_end().trim_end_matches(')').to_string();
-    let mut client = Client::begin(&format!("{settings})) :cascades ((background \"back\")))"));
+    let mut client = Client::begin(&format!("{settings})) {more} :cascades ((background \"back\")))"));
     client.wait("the memex to be read", |m| {
         m.name_at("type") == Some("log") && text(m, "text").starts_with("the memex has ")
     });
@@ -145,6 +150,17 @@ fn what_goes_on_is_listed_and_stopped() {
     assert!(ended[1].starts_with("The task “One.” was stopped"), "{ended:?}");
     assert!(ended[2].starts_with("The task “Two.” was stopped"), "{ended:?}");
     assert_eq!(says_to(&mut client, "/tasks"), "Nothing goes on in the background for this conversation.");
+}
+
+#[test]
+fn what_takes_too_long_is_ended_and_said_to_be() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let front = FakeServer::start([hands_over(json!({"task": "Wait."})), says(&["Handed over."])]);
+    let back = FakeServer::start([Reply::nothing()]);
+    let mut client = client_with(&home, &front, &back, ":background-timeout 1");
+    let [_, (report, done)] = both(&mut client, "go");
+    assert!(report.starts_with("The task “Wait.” took too long and was ended"), "{report}");
+    assert_eq!(done.text_at("status"), Some("interrupted"));
 }
 
 #[test]

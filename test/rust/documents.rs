@@ -173,6 +173,7 @@ fn the_defaults_in_the_manual_are_those_of_the_code() {
         ("REQUEST_TRIES", config.request_tries.to_string()),
         ("RETRY_WAIT", config.retry_wait.to_string()),
         ("CONSENSUS_TIMEOUT", config.consensus_timeout.to_string()),
+        ("BACKGROUND_TIMEOUT", config.background_timeout.to_string()),
         ("MEMORY_AUTO_SAVE_INTERVAL", config.auto_save.to_string()),
         ("MEMORY_SAVE_ON_EXIT", config.save_on_exit.to_string()),
         ("MEMORY_HISTORY_RETENTION", config.history_days.to_string()),

@@ -28,8 +28,6 @@ use tokio::sync::oneshot;
 const BELOW: &str = "/task-";
 /// So many such turns run at once.
 const MOST: usize = 3;
-/// The longest that one may take.
-const PATIENCE: Duration = Duration::from_secs(600);
 /// How one ended that took longer: nobody stopped it.
 const LATE: &str = "took too long and was ended";
 
@@ -173,12 +171,17 @@ impl Engine {
         ))
     }
 
+    /// Returns the longest that a turn in the background may take.
+    pub(super) fn patience(&self) -> Duration {
+        Duration::from_secs(self.config.background_timeout)
+    }
+
     /// Runs such a turn to its end, whatever becomes of it; returns how it ended, also in words.
     async fn worked(self: &Arc<Self>, work: Work, stopped: oneshot::Receiver<()>) -> (Finished, &'static str) {
         let (name, session, asked, began) =
             (work.name.clone(), work.session.clone(), first_line(&work.task), self.clock.now());
         let turned = AssertUnwindSafe(self.work_turn(work, began)).catch_unwind();
-        let turned = tokio::time::timeout(PATIENCE, turned);
+        let turned = tokio::time::timeout(self.patience(), turned);
         let finished = tokio::select! {
             turned = turned => match turned {
                 Ok(Ok(finished)) => finished,

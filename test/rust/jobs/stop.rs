@@ -1,7 +1,7 @@
 //! Runs that the user ends: by stopping them, and by taking back, resting or rewriting their job.
 
 use super::{PLANTS, confirm, elsewhere, job, says, settled, tick, write};
-use crate::support::engine::{Home, origin};
+use crate::support::engine::{Home, origin, provide};
 use crate::support::fake_server::{FakeServer, Reply};
 use passepartout::domain::signal::{Origin, Rights};
 use passepartout::edge::engine::Engine;
@@ -74,6 +74,30 @@ async fn a_run_ends_when_its_job_does_not_count_any_more() {
         }
         engine.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_takes_too_long_is_ended_and_tried_again() {
+    let home = Home::new(&[("plants.org", PLANTS)]);
+    let server = FakeServer::start([]);
+    let engine = home
+        .engine_with(|config| {
+            provide(config, &[("fake", &server, true)], &["fake"]);
+            config.background_timeout = 1;
+        })
+        .await;
+    home.read(&engine).await;
+    confirm(&home, &engine, "Plants").await;
+    server.push(Reply::nothing());
+    assert_eq!(tick(&home, &engine, 23).await.ran, 1);
+    assert_eq!(outcome(&engine).as_deref(), Some("overran"));
+    assert!(said(&engine, "took too long and was ended: It took too long and was stopped."));
+    assert!(home.read_file("plants.org").contains("- Job overran [2026-03-03 Tue 08:00]"));
+    server.push(says("They are dry."));
+    home.clock.advance_seconds(300);
+    assert_eq!(engine.tick_jobs().await.ran, 1, "it saw nothing, so it is news still");
+    assert_eq!(outcome(&engine).as_deref(), Some("done"));
+    engine.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -24,12 +24,9 @@ use crate::edge::thread::aside;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// So many characters are kept of what a run said.
 const SAID: usize = 16_000;
-/// The longest that a run may take.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Says that a job does not run any more, whatever ends it.
 struct Running<'a> {
@@ -114,8 +111,9 @@ impl Engine {
         self.note_begin(job, (began, state), looked).await;
         let session = SessionId(job.session(began));
         let origin = Origin { source: Source::Clock, session: session.clone(), rights: rights(job) };
+        let turned = self.job_turn(job, &origin, &turn, began);
         let ended = tokio::select! {
-            turned = tokio::time::timeout(PATIENCE, self.job_turn(job, &origin, &turn, began)) => turned.map_err(|_| None),
+            turned = tokio::time::timeout(self.patience(), turned) => turned.map_err(|_| None),
             why = self.ends_early(job) => Err(Some(why)),
         };
         let (finished, in_time) = match ended {
