@@ -31,6 +31,7 @@ mod handbook;
 mod inert;
 mod ingest;
 mod injection;
+mod interop;
 mod jobs;
 mod keys;
 mod known_memex;

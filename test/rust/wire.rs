@@ -230,8 +230,9 @@ proptest! {
     }
 }
 
-/// Lets a real Emacs read frames and print each value back as a frame, under one setting of its printer.
-fn through_emacs(values: &[Sexp], setting: &str) -> Option<Vec<Sexp>> {
+/// Has another Lisp read values as frames and print each back as a frame; `None` where it is not installed.
+/// The program is given the names of two files behind its words: what it reads, and what it writes.
+fn through(program: &str, words: &[&str], more: &[&str], values: &[Sexp]) -> Option<Vec<Sexp>> {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let (from, to) = (folder.path().join("in"), folder.path().join("out"));
     let mut bytes = Vec::new();
@@ -239,6 +240,19 @@ fn through_emacs(values: &[Sexp], setting: &str) -> Option<Vec<Sexp>> {
         bytes.extend(frame::encode(&value.to_string()).expect("short"));
     }
     std::fs::write(&from, &bytes).expect("written");
+    let run = std::process::Command::new(program).args(words).args([&from, &to]).args(more).output().ok()?;
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let mut frames = Frames::default();
+    frames.push(&std::fs::read(&to).expect("it wrote its answer"));
+    let mut read = Vec::new();
+    while let Some(text) = frames.take().expect("frames of another Lisp are well-formed") {
+        read.push(Sexp::read(&text).unwrap_or_else(|error| panic!("{text:?}: {error}")));
+    }
+    Some(read)
+}
+
+/// Reads and prints in a real Emacs, under one setting of its printer.
+fn through_emacs(values: &[Sexp], setting: &str) -> Option<Vec<Sexp>> {
     let program = r#"(let* ((from (pop command-line-args-left)) (to (pop command-line-args-left))
             (coding-system-for-read 'no-conversion) (coding-system-for-write 'no-conversion)
             (stream (with-temp-buffer (set-buffer-multibyte nil) (insert-file-contents-literally from) (buffer-string)))
@@ -251,20 +265,33 @@ fn through_emacs(values: &[Sexp], setting: &str) -> Option<Vec<Sexp>> {
            (setq at (+ at 6 size))
            (push (concat (format "%06x" (length printed)) printed) out)))
        (write-region (apply #'concat (nreverse out)) nil to nil 'silent))"#;
-    let run = std::process::Command::new("emacs")
-        .args(["--batch", "-Q", "--eval", program])
-        .args([&from, &to])
-        .arg(setting)
-        .output()
-        .ok()?;
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    let mut frames = Frames::default();
-    frames.push(&std::fs::read(&to).expect("Emacs wrote its answer"));
-    let mut read = Vec::new();
-    while let Some(text) = frames.take().expect("frames of Emacs are well-formed") {
-        read.push(Sexp::read(&text).unwrap_or_else(|error| panic!("{text:?}: {error}")));
-    }
-    Some(read)
+    through("emacs", &["--batch", "-Q", "--eval", program], &[setting], values)
+}
+
+/// Reads and prints in SBCL, which evaluates nothing of what it reads.
+fn through_sbcl(values: &[Sexp]) -> Option<Vec<Sexp>> {
+    let program = r#"(destructuring-bind (from to) (last sb-ext:*posix-argv* 2)
+      (with-open-file (in from :element-type '(unsigned-byte 8))
+        (with-open-file (out to :direction :output :element-type '(unsigned-byte 8))
+          (flet ((octets (count)
+                   (let ((octets (make-array count :element-type '(unsigned-byte 8))))
+                     (and (= (read-sequence octets in) count) octets))))
+            (loop for head = (octets 6) while head
+                  do (let ((text (sb-ext:octets-to-string
+                                  (octets (parse-integer (map 'string #'code-char head) :radix 16))
+                                  :external-format :utf-8)))
+                       (with-standard-io-syntax
+                         (let* ((*read-eval* nil) (*read-default-float-format* 'double-float)
+                                (printed (sb-ext:string-to-octets (prin1-to-string (read-from-string text))
+                                                                  :external-format :utf-8)))
+                           (write-sequence (map 'vector #'char-code (format nil "~6,'0x" (length printed))) out)
+                           (write-sequence printed out)))))))))"#;
+    through(
+        "sbcl",
+        &["--noinform", "--non-interactive", "--no-userinit", "--eval", program, "--end-toplevel-options"],
+        &[],
+        values,
+    )
 }
 
 #[test]
@@ -288,5 +315,31 @@ fn emacs_reads_and_prints_the_same_values() {
             // Emacs prints the shortest text that reads back, so numbers are compared as numbers.
             assert_eq!(read, sent, "under {setting}: {sent}");
         }
+    }
+}
+
+#[test]
+fn sbcl_reads_and_prints_the_same_values() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    // Symbols are Common Lisp's own in another way, and stand in no message.
+    let no_symbols = any_sexp().prop_filter("no symbols", |value| !has_symbol(value));
+    let mut values: Vec<Sexp> =
+        (0..500).map(|_| no_symbols.new_tree(&mut runner).expect("generated").current()).collect();
+    values.push((0..63).fold(Sexp::T, |value, _| Sexp::list([value])));
+    values.push(Sexp::text("é漢😀\u{301}\u{200f}\u{feff}\0\u{7f}\u{1b}[0m\r\n\u{2028} #.(quit) |a| #|"));
+    let Some(read) = through_sbcl(&values) else { return skipped("there is no SBCL here") };
+    assert_eq!(read.len(), values.len());
+    for (read, sent) in read.iter().zip(&values) {
+        assert_eq!(read, sent, "{sent}");
+    }
+}
+
+fn has_symbol(value: &Sexp) -> bool {
+    match value {
+        Sexp::Symbol(_) => true,
+        Sexp::List(items) => items.iter().any(has_symbol),
+        Sexp::Dotted(items, tail) => items.iter().any(has_symbol) || has_symbol(tail),
+        Sexp::Nil | Sexp::T | Sexp::Keyword(_) | Sexp::Str(_) | Sexp::Int(_) | Sexp::Float(_) => false,
     }
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing of: rust, cc, emacs. It asks before it installs, unless YES=1 or there is no terminal.
+# Installs what is missing of: rust, cc, emacs, sbcl. It asks before it installs, unless YES=1 or there is no terminal.
 set -eu
 
 emacs=${EMACS:-emacs}
@@ -67,6 +67,10 @@ for thing in "$@"; do
             has_emacs || install "Emacs 28.2 or newer with modules" "emacs-nox" "emacs-nox"
             has_emacs || { echo "Emacs is still older than 28.2 or has no modules; set EMACS=PROGRAM to another." >&2; exit 1; }
             ;;
+        sbcl)
+            # A counterpart of the protocol's tests, which say when they went without it.
+            command -v sbcl >/dev/null 2>&1 || (install "SBCL, which tests of the protocol talk with" "sbcl" "sbcl") ||
+                echo "Going on without SBCL." ;;
         *) echo "need.sh: unknown: $thing" >&2; exit 2 ;;
     esac
 done
