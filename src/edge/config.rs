@@ -367,7 +367,7 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("DISCORD_TOKEN", "there is no Discord gateway"),
     ("ORG_AGENT_DAEMON_PORT", "there is no TCP listener in this version"),
     ("DAEMON_HOST", "there is no TCP listener in this version"),
-    ("DAEMON_SLEEP_INTERVAL", "there is no daemon"),
+    ("DAEMON_SLEEP_INTERVAL", "the daemon sleeps until something happens"),
     ("DEFAULT_ACTUATOR", "a reply goes where the question came from"),
     ("SILENT_ACTUATORS", "every act is reported"),
     ("SAFETY_BLOCK_SHELL", "commands are always judged"),

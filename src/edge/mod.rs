@@ -27,6 +27,7 @@ pub mod sandbox;
 pub mod secret;
 pub mod setup_files;
 pub mod shadow;
+pub mod signals;
 pub mod skill_host;
 pub mod skills;
 pub mod store;

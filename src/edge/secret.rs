@@ -142,8 +142,13 @@ impl Vault {
         env_file: impl IntoIterator<Item = (String, String)>,
     ) -> Self {
         let variables = environment.into_iter().chain(env_file);
-        let secret_ones = variables.filter(|(name, _)| names_a_secret(name));
-        Vault::new(given.into_iter().chain(secret_ones.map(|(name, value)| (name, Secret::new(value)))))
+        Vault::new(given.into_iter().chain(Vault::keys_among(variables)))
+    }
+
+    /// Returns those of some variables whose name says that they hold a secret.
+    pub fn keys_among(variables: impl IntoIterator<Item = (String, String)>) -> Vec<(String, Secret)> {
+        let secret_ones = variables.into_iter().filter(|(name, _)| names_a_secret(name));
+        secret_ones.map(|(name, value)| (name, Secret::new(value))).collect()
     }
 
     /// Returns a provider's key for an address: the one of its name, or of the variable `NAME_API_KEY`. A key that was

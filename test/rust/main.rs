@@ -14,6 +14,7 @@ mod cassette;
 mod choice;
 mod cli;
 mod context;
+mod daemon;
 mod delegation;
 mod documents;
 mod embed;

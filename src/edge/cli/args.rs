@@ -2,6 +2,7 @@
 
 use crate::domain::query::field::{FIELDS, SORTS, STATES, THINGS, listed};
 use crate::domain::turn::consensus::MOST;
+use crate::edge::cli::service::{Install, Uninstall};
 use crate::edge::cli::skills::Skills;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -253,6 +254,51 @@ pub enum Command {
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
+    },
+    /// Run the core without Emacs, in the foreground: it owns the store and serves who joins it. It logs to standard error.
+    ///
+    /// SIGTERM and SIGINT save and end it within two seconds; SIGHUP has it read its settings anew. It ends with 4 when
+    /// another process owns the store.
+    Daemon {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// While another process owns the store, wait until it has ended.
+        #[arg(long)]
+        wait: bool,
+        /// Log also lines that may name private notes, where the log is kept; a terminal shows them anyway.
+        #[arg(long)]
+        log_private: bool,
+    },
+    /// Say who owns the store and what it does: ends with 0 when somebody does, 1 when it is unhealthy, 4 when nobody does.
+    Status {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what the doctor finds, without asking a provider: ends with 0 for healthy, 5 for degraded, 1 for unhealthy.
+    Health {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Install a service that runs the daemon.
+    Install {
+        /// What to install.
+        #[command(subcommand)]
+        command: Install,
+    },
+    /// Remove what was installed.
+    Uninstall {
+        /// What to remove.
+        #[command(subcommand)]
+        command: Uninstall,
     },
 }
 
@@ -609,6 +655,8 @@ const NESTED: &[(&str, &[&str])] = &[
     ("plans", &["list", "show", "approve", "deny"]),
     ("gate", &["replay"]),
     ("cassette", &["show", "record", "play"]),
+    ("install", &["service"]),
+    ("uninstall", &["service"]),
     ("rules", &["list", "withdraw"]),
     ("memory", &["log", "show", "diff", "rewind", "undo", "redo", "blame", "verify", "compact"]),
 ];

@@ -129,6 +129,11 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Audit { .. }
         | Command::Cassette { .. }
         | Command::Why { .. }
+        | Command::Daemon { .. }
+        | Command::Status { .. }
+        | Command::Health { .. }
+        | Command::Install { .. }
+        | Command::Uninstall { .. }
         | Command::Doctor { .. } => return Err("the owner of a store does not carry out this command".to_string()),
     };
     let printed = |bytes: Vec<u8>| {

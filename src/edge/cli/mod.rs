@@ -5,6 +5,7 @@ mod audit;
 mod cassette;
 pub mod context;
 mod costs;
+mod daemon;
 mod decide;
 mod doctor;
 pub mod dump;
@@ -20,8 +21,10 @@ pub mod query;
 mod repl;
 mod rules;
 pub mod run;
+pub mod service;
 mod session;
 pub mod skills;
+mod status;
 mod terminal;
 
 pub mod gate;

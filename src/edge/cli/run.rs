@@ -9,6 +9,7 @@ use crate::edge::cli::context::{
     answer_by_meaning, answer_lines, context_engine, print_json, print_text, run_explained,
 };
 use crate::edge::cli::costs::run_costs;
+use crate::edge::cli::daemon::run_daemon;
 use crate::edge::cli::decide::run_plans;
 use crate::edge::cli::doctor::{Wanted, run_doctor};
 use crate::edge::cli::dump;
@@ -20,8 +21,10 @@ use crate::edge::cli::models::run_models;
 use crate::edge::cli::query::{asked, run_query};
 use crate::edge::cli::repl::run_repl;
 use crate::edge::cli::rules::{replay, run_rules};
+use crate::edge::cli::service::{run_install, run_uninstall};
 use crate::edge::cli::session::{beside, blocking, with_engine};
 use crate::edge::cli::skills::{Skills, run_skills};
+use crate::edge::cli::status::{run_health, run_status};
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::boot::Keep;
 use std::io::Write;
@@ -38,6 +41,12 @@ pub const USAGE: u8 = 2;
 
 /// A plan waits for approval.
 pub const PENDING: u8 = 3;
+
+/// The store is not as the command needs it: in use by another process, or owned by nobody.
+pub const UNFIT: u8 = 4;
+
+/// Something is degraded, or could not be found out; the rest works.
+pub const HALF: u8 = 5;
 
 /// Why a run failed, in words; the exit status is [`FAILED`] unless it says otherwise.
 pub struct Failure {
@@ -147,5 +156,10 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         Command::Doctor { place, fix, providers, gates, json } => {
             run_doctor(&place, &Wanted { fix, providers, gates, json }, out)
         }
+        Command::Daemon { place, wait, log_private } => run_daemon(&place, wait, log_private),
+        Command::Status { place, json } => run_status(&place, json, out),
+        Command::Health { place, json } => run_health(&place, json, out),
+        Command::Install { command } => run_install(&command, out),
+        Command::Uninstall { command } => run_uninstall(&command, out),
     }
 }

@@ -75,6 +75,11 @@ impl Engine {
         }
     }
 
+    /// Returns whether a file is one of a memex that was named: where none was, none is.
+    pub fn lies_in_memex(&self, file: &str) -> bool {
+        self.places.iter().any(|place| Path::new(file).starts_with(place)) && self.belongs(file)
+    }
+
     /// Returns whether a folder of the memex in which a file lies is not there now: then nothing is known of the file.
     pub fn is_away(&self, file: &str) -> bool {
         let path = Path::new(file);

@@ -16,6 +16,7 @@ use crate::domain::route::{Asked, Cascades, Ground, Route};
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::turn::consensus::{Other, Round, Together};
 use crate::domain::turn::prompt::tokens;
+use crate::edge::config::ProviderSettings;
 use crate::edge::engine::Engine;
 use crate::edge::engine::briefing::Briefings;
 use crate::edge::engine::ledger::Behalf;
@@ -30,7 +31,7 @@ use crate::edge::provider::replay::Replay;
 use crate::edge::provider::retry::Retries;
 use crate::edge::provider::served::Served;
 use crate::edge::provider::shown::shown;
-use crate::edge::secret::keys_of;
+use crate::edge::secret::{Secret, keys_of};
 use crate::edge::thread::in_place;
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -560,6 +561,25 @@ impl Engine {
     pub(super) fn places(&self) -> Vec<Place> {
         let names = self.providers.read().names().unwrap_or_default().to_vec();
         self.places_of(&names)
+    }
+
+    /// Sets the providers up anew by the settings as they are now, with further keys; what the user chose at run time
+    /// stays. Returns the names in their order.
+    pub fn replace_providers(
+        self: &Arc<Self>,
+        settings: ProviderSettings,
+        keys: impl IntoIterator<Item = (String, Secret)>,
+    ) -> Vec<String> {
+        self.vault.add(keys);
+        {
+            let mut known = self.providers.write();
+            let (chosen, models) = (known.chosen.take(), std::mem::take(&mut known.models));
+            *known = ProviderSettings { chosen, models, ..settings };
+        }
+        self.standing.forget();
+        self.lists.forget();
+        self.set_up_cascade();
+        self.provider_names().0
     }
 
     /// Returns what place each of these names has; without any, what the settings give.

@@ -25,6 +25,19 @@ pub async fn known_to_be_emacs(process: u32) -> Result<(), String> {
     in_time(move || shown_to_be_emacs(process), &SEATS, PATIENCE).await
 }
 
+/// Finds out, where this process is no Emacs itself, that another one is an Emacs that the system installed and that a
+/// human may sit before. Which build of the module it has cannot be compared here. The look is taken on another thread.
+///
+/// # Errors
+/// In words, why it is not shown to be one, and when it took too long.
+pub async fn known_to_be_installed_emacs(process: u32) -> Result<(), String> {
+    in_time(move || shown_to_be_installed(process), &SEATS, PATIENCE).await
+}
+
+fn shown_to_be_installed(process: u32) -> Result<(), String> {
+    judge_alone(&looks_at(process)?)
+}
+
 async fn in_time(
     look: impl FnOnce() -> Result<(), String> + Send + 'static,
     seats: &'static Semaphore,
@@ -49,15 +62,18 @@ async fn in_time(
 /// # Errors
 /// In words, why it is not shown to be one.
 pub fn shown_to_be_emacs(process: u32) -> Result<(), String> {
+    let looks = looks_at(process)?;
+    let ours = looks_of_this().ok_or_else(|| "the system does not say what this process is".to_string())?;
+    judge(&looks, &ours)
+}
+
+/// Returns what the system says of a process.
+fn looks_at(process: u32) -> Result<Looks, String> {
     let unknown = || "the system does not say what it is".to_string();
     // Another process may have got its number meanwhile.
     let before = began(process).ok_or_else(unknown)?;
     let looks = looks(&process.to_string()).ok_or_else(unknown)?;
-    if began(process) != Some(before) {
-        return Err(unknown());
-    }
-    let ours = looks_of_this().ok_or_else(|| "the system does not say what this process is".to_string())?;
-    judge(&looks, &ours)
+    if began(process) == Some(before) { Ok(looks) } else { Err(unknown()) }
 }
 
 /// A file, as the kernel names it.
@@ -97,10 +113,26 @@ fn judge(looks: &Looks, ours: &Ours) -> Result<(), String> {
     if !looks.code.contains(&ours.module) {
         return Err("it has not loaded the same build of the module; start both Emacsen anew".to_string());
     }
-    if looks.words.iter().skip(1).any(|word| runs_a_script(word)) {
-        return Err("it was started to run a script".to_string());
+    attended(looks)
+}
+
+/// Judges without an Emacs of one's own.
+fn judge_alone(looks: &Looks) -> Result<(), String> {
+    if !(looks.program.systems && called_emacs(&looks.program)) {
+        return Err(format!(
+            "its program is {}, which is no Emacs that the system installed; approve in such a one, or at a terminal",
+            crate::domain::inert::exact(&looks.program.name)
+        ));
     }
-    Ok(())
+    attended(looks)
+}
+
+/// Makes sure that somebody may sit before an Emacs.
+fn attended(looks: &Looks) -> Result<(), String> {
+    match looks.words.iter().skip(1).any(|word| runs_a_script(word)) {
+        true => Err("it was started to run a script".to_string()),
+        false => Ok(()),
+    }
 }
 
 /// Returns whether a program is called as Emacs is: `emacs`, `emacs-29.4`, `emacs30`, `.emacs-30.1-wrapped`; not
@@ -264,6 +296,26 @@ mod tests {
         for name in ["/usr/bin/emacs", "emacs-30.1", "emacs30", "/nix/store/x/bin/.emacs-30.1-wrapped"] {
             check(program(name, 9, true), &with, "emacs --smid 1 -nw", true);
         }
+    }
+
+    #[test]
+    fn without_an_emacs_of_ones_own_only_one_of_the_system_counts() {
+        let program = |name: &str, systems| Program { name: name.to_string(), file: (1, 5), systems };
+        for (program, words, passes) in [
+            (program("/usr/bin/emacs-gtk", true), "emacs -nw", true),
+            (program("/usr/bin/emacs", true), "emacs --daemon", true),
+            (program("/usr/bin/emacs", true), "emacs --batch -l x", false),
+            (program("/usr/bin/emacs", true), "emacs --script x", false),
+            (program("/home/u/bin/emacs", false), "emacs", false),
+            (program("/usr/bin/emacsclient", true), "emacs", false),
+            (program("/usr/bin/python3.11", true), "emacs", false),
+        ] {
+            let words = words.split(' ').map(str::to_string).collect();
+            let looks = Looks { program, code: Vec::new(), words };
+            assert_eq!(judge_alone(&looks).is_ok(), passes, "{looks:?}");
+        }
+        assert!(shown_to_be_installed(std::process::id()).is_err(), "this is no Emacs");
+        assert!(shown_to_be_installed(u32::MAX).is_err());
     }
 
     #[test]

@@ -76,14 +76,29 @@ impl Guests {
 }
 
 impl Serving {
+    /// What serves those who joined a daemon.
+    pub(super) fn of(
+        clients: Arc<Clients>,
+        inbox: mpsc::UnboundedSender<Event>,
+        hall: JoinHandle<()>,
+        room: JoinHandle<()>,
+    ) -> Serving {
+        Serving { clients, inbox, hall, room }
+    }
+
     /// Serves until what others have under way is done, or takes too long; then they look for another owner.
     pub async fn end(self) {
+        self.end_within(PATIENCE).await;
+    }
+
+    /// Does the same, with another patience.
+    pub(super) async fn end_within(self, patience: Duration) {
         // Before the store is free: its next owner binds a socket of its own.
         self.hall.abort();
         let _ = self.hall.await;
         let (rested, rest) = oneshot::channel();
         let asked = self.inbox.send(Event::Rest(rested)).is_ok();
-        let nothing_is_under_way = asked && matches!(tokio::time::timeout(PATIENCE, rest).await, Ok(Ok(())));
+        let nothing_is_under_way = asked && matches!(tokio::time::timeout(patience, rest).await, Ok(Ok(())));
         let all = self.clients.all();
         if nothing_is_under_way {
             for channel in &all {
@@ -123,6 +138,9 @@ impl Loop {
     /// Returns why nothing is begun or done for a client; `None` when it is.
     fn closed_to(&self, kind: Kind) -> Option<String> {
         let process = std::process::id();
+        if self.ending && self.host == Host::Daemon {
+            return Some(format!("the passepartout daemon (process {process}) is ending; ask again in a moment"));
+        }
         if self.ending {
             return Some(format!(
                 "the passepartout command (process {process}) that owns the store is ending; ask again in a moment"
@@ -132,7 +150,7 @@ impl Loop {
             (Host::Command, Kind::Emacs) => {
                 Some(format!("a passepartout command (process {process}) owns the store until it ends; then ask again"))
             }
-            (Host::Command, Kind::Cli) | (Host::Emacs, Kind::Emacs | Kind::Cli) => None,
+            (Host::Command, Kind::Cli) | (Host::Emacs | Host::Daemon, Kind::Emacs | Kind::Cli) => None,
         }
     }
 
@@ -175,18 +193,21 @@ impl Loop {
         true
     }
 
-    /// Returns whether a command that owns the store has nothing to do with a file: what an Emacs shows of it stays there.
+    /// Returns whether a command or a daemon that owns the store has nothing to do with a file: what an Emacs shows of it
+    /// stays there. A daemon takes a new file of its own memex.
     pub(super) fn is_strange(&self, file: &str) -> bool {
+        let unknown = || self.engine.view().card(file).is_none();
         match self.host {
             Host::Emacs => false,
-            Host::Command => self.engine.view().card(file).is_none(),
+            Host::Command => unknown(),
+            Host::Daemon => unknown() && !self.engine.lies_in_memex(file),
         }
     }
 
     /// Returns whether the focus follows the point of an Emacs; that of a command is what the command says.
     pub(super) fn follows_point(&self) -> bool {
         match self.host {
-            Host::Emacs => true,
+            Host::Emacs | Host::Daemon => true,
             Host::Command => false,
         }
     }

@@ -3,7 +3,7 @@
 //! What one of them does to its connection ends that connection and no other.
 
 use crate::edge::peers::greeting::{As, greet, refuse, welcome};
-use crate::edge::peers::identity::known_to_be_emacs;
+use crate::edge::peers::identity::{known_to_be_emacs, known_to_be_installed_emacs};
 use crate::edge::peers::lineage::at_terminal;
 use crate::edge::peers::place::{Guard, Listening, listen_again};
 use crate::edge::peers::pulse;
@@ -38,6 +38,8 @@ pub(super) enum Host {
     Emacs,
     /// A command: it has no Emacs to compare another one with.
     Command,
+    /// A daemon: it has no Emacs either, and takes one that the system installed for a human's own.
+    Daemon,
 }
 
 impl Host {
@@ -45,6 +47,7 @@ impl Host {
     async fn knows(self, process: u32) -> Result<(), String> {
         match self {
             Host::Emacs => known_to_be_emacs(process).await,
+            Host::Daemon => known_to_be_installed_emacs(process).await,
             Host::Command => Err("a command owns the store while it runs, and cannot tell who is an Emacs".to_string()),
         }
     }

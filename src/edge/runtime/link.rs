@@ -196,7 +196,7 @@ impl Link {
         *ending.engine.lock() = Some(engine.clone());
         tokio::spawn(pump((early, uplink), waiting, own, inbox.clone(), fenced));
         let read = buffers::read(engine.clone());
-        listen(engine, clients, Ears { inbox, events }, read).await
+        listen(engine, clients, Ears { inbox, events }, (read, Host::Emacs)).await
     }
 
     /// Passes messages on until the connection ends, and returns how it did. When the owner is silent it is asked for a
@@ -372,7 +372,7 @@ async fn pump(
 }
 
 /// Shuts the hall when the loop ends.
-struct Shut(Option<tokio::task::JoinHandle<()>>);
+pub(super) struct Shut(pub(super) Option<tokio::task::JoinHandle<()>>);
 
 impl Drop for Shut {
     fn drop(&mut self) {

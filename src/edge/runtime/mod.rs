@@ -6,6 +6,7 @@
 mod buffers;
 mod clients;
 mod costs;
+pub mod daemon;
 mod editor;
 mod embedding;
 pub mod guests;
@@ -43,7 +44,7 @@ use crate::edge::runtime::clients::{Channel, ClientId, Clients, Kind, OWN};
 use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
 use crate::edge::runtime::lanes::Lanes;
-use crate::edge::runtime::link::{Ending, Link};
+use crate::edge::runtime::link::{Ending, Link, Shut};
 use crate::edge::runtime::opened::Opened;
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::reading::Reading;
@@ -246,9 +247,9 @@ struct Ears {
 }
 
 /// The loop: takes every event in order, and waits for nothing that takes long.
-async fn listen(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: Read) {
+async fn listen(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, (read, host): (Read, Host)) {
     let Ears { inbox, events } = ears;
-    let mut state = Loop::new(engine, registry, inbox, read, Host::Emacs);
+    let mut state = Loop::new(engine, registry, inbox, read, host);
     state.send_status();
     state.follow_memex();
     state.looks.spawn(embedding::follow(Arc::downgrade(&state.engine)));
@@ -416,6 +417,14 @@ impl Loop {
             }
         }
         self.registry.join(channel.clone());
+        if self.host == Host::Daemon && channel.kind == Kind::Emacs {
+            let text = format!(
+                "a passepartout daemon (process {}) owns the store: its settings count, and permissions, private tags, \
+                 models and tools that are set in this Emacs do not",
+                std::process::id()
+            );
+            channel.outbox.send("log", None, Plist::new().text("level", "warning").text("text", text));
+        }
         self.clients.insert(channel.id, Client::new(channel));
         self.send_status();
     }
