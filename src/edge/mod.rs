@@ -1,6 +1,7 @@
 //! Everything that touches the world: disk, network, clock, processes, and the one runtime.
 
 pub mod actuator;
+pub mod backup;
 pub mod canaries;
 pub mod cli;
 pub mod clock;

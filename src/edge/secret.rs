@@ -255,6 +255,18 @@ fn names_a_secret(name: &str) -> bool {
         || name.contains("_SECRET_")
 }
 
+/// Returns the text of an `.env` file without the lines whose name says that they hold a secret; also without those that
+/// cannot be read.
+pub fn without_secrets(text: &str) -> String {
+    let open = |line: &&str| {
+        let line = line.trim();
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let name = line.split_once('=').map(|(name, _)| name.trim());
+        line.is_empty() || line.starts_with('#') || name.is_some_and(|name| !names_a_secret(name))
+    };
+    text.lines().filter(open).flat_map(|line| [line, "\n"]).collect()
+}
+
 /// Why an `.env` file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvFileError {

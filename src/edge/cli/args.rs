@@ -2,6 +2,7 @@
 
 use crate::domain::query::field::{FIELDS, SORTS, STATES, THINGS, listed};
 use crate::domain::turn::consensus::MOST;
+use crate::edge::cli::configure::Configure;
 use crate::edge::cli::service::{Install, Uninstall};
 use crate::edge::cli::skills::Skills;
 use clap::error::ErrorKind;
@@ -148,6 +149,9 @@ pub enum Command {
         /// Where things are.
         #[command(flatten)]
         place: Place,
+        /// Print one JSON object for each form, a line each.
+        #[arg(long)]
+        json: bool,
     },
     /// Find headings: words, "phrases", tag:work, todo:TODO, deadline:<2026-12-01, -tag:someday, sort:deadline.
     ///
@@ -195,6 +199,9 @@ pub enum Command {
         /// Where things are.
         #[command(flatten)]
         place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
     /// What calls of models cost, and how much of each cap is used.
     Costs {
@@ -269,6 +276,81 @@ pub enum Command {
         /// Log also lines that may name private notes, where the log is kept; a terminal shows them anyway.
         #[arg(long)]
         log_private: bool,
+    },
+    /// Ask something and print only the answer, as a pipe wants it; what else is to be said goes to standard error.
+    ///
+    /// A plan that needs approval is left waiting in the store (exit status 3).
+    Send {
+        /// What to ask; “-”, or nothing with something piped in, reads it from standard input.
+        text: Vec<String>,
+        /// Ask with this preset of yours: its model, tools, prompt and budget.
+        #[arg(long)]
+        preset: Option<String>,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Talk line by line, with what was said before: one line in, one answer out, and an empty line behind it.
+    Chat {
+        /// Talk with this preset of yours: its model, tools, prompt and budget.
+        #[arg(long)]
+        preset: Option<String>,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object for each answer, a line each.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Save the store, the settings, and with --memex the notes, in one file that only you can read.
+    ///
+    /// The store may be in use meanwhile. Keys are left out unless --with-keys is said.
+    Backup {
+        /// The file to make.
+        file: PathBuf,
+        /// The store's folder.
+        #[arg(long)]
+        store: Option<PathBuf>,
+        /// Save the folders of the memex as well.
+        #[arg(long)]
+        memex: bool,
+        /// Save keys as well.
+        #[arg(long)]
+        with_keys: bool,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put a backup back, after all of it was found to be as it was written; nothing is overwritten.
+    Restore {
+        /// The backup.
+        file: PathBuf,
+        /// The store's folder.
+        #[arg(long)]
+        store: Option<PathBuf>,
+        /// Put the notes back as well, to where they lay.
+        #[arg(long)]
+        memex: bool,
+        /// Move what is in the way aside.
+        #[arg(long)]
+        force: bool,
+        /// Only look whether the backup is whole.
+        #[arg(long, conflicts_with_all = ["memex", "force"])]
+        check: bool,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Set the memex, the providers and a budget, by a few questions.
+    Configure(Configure),
+    /// Print what a shell needs to complete commands and options.
+    Completions {
+        /// The shell.
+        #[arg(value_parser = ["bash", "zsh", "fish"])]
+        shell: String,
     },
     /// Say who owns the store and what it does: ends with 0 when somebody does, 1 when it is unhealthy, 4 when nobody does.
     Status {
@@ -350,6 +432,9 @@ pub struct ContextOf {
     /// The budget, where it is another one than a turn would have.
     #[arg(long)]
     pub max_tokens: Option<usize>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What else the gates can do.
@@ -387,6 +472,9 @@ pub enum Rules {
         /// Where things are.
         #[command(flatten)]
         place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -436,6 +524,9 @@ pub enum Plans {
         /// Where things are.
         #[command(flatten)]
         place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -464,6 +555,9 @@ pub enum Cassettes {
         /// Where things are.
         #[command(flatten)]
         place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
     /// Ask something that is answered from a cassette alone.
     Play {
@@ -475,6 +569,9 @@ pub enum Cassettes {
         /// Where things are.
         #[command(flatten)]
         place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -547,6 +644,9 @@ pub enum Memory {
         /// Where things are.
         #[command(flatten)]
         place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
     /// Undo the last turn that changed something, or one change or turn by its name.
     Undo {
@@ -643,11 +743,16 @@ const ONE_VALUE: &[&str] = &[
     "--limit",
     "--since",
     "--by",
+    "--preset",
+    "--provider",
+    "--key-in",
+    "--key-from",
+    "--budget",
 ];
 /// Commands that take words of their own, which must not end up in `--memex`.
 const WITH_WORDS: &[&str] = &[
-    "ask", "query", "record", "play", "show", "approve", "deny", "diff", "rewind", "undo", "blame", "why", "replay",
-    "withdraw",
+    "ask", "send", "query", "record", "play", "show", "approve", "deny", "diff", "rewind", "undo", "blame", "why",
+    "replay", "withdraw",
 ];
 /// Commands that have commands of their own.
 const NESTED: &[(&str, &[&str])] = &[

@@ -15,6 +15,7 @@ use crate::edge::cli::session::{
 };
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::Keep;
+use crate::edge::engine::delegation::Reported;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::turns::{Ask, Decided};
 use crate::edge::store::owner_of;
@@ -29,10 +30,10 @@ use tokio::sync::mpsc;
 const LONGEST_QUESTION: u64 = 1 << 20;
 
 /// Returns what is asked: the words, or what is piped in when there are none or only “-”.
-pub(super) fn question(words: &[String]) -> Result<String, Failure> {
+pub(super) fn question(command: &str, words: &[String]) -> Result<String, Failure> {
     use std::io::{IsTerminal, Read};
     let usage = |text: &str| Failure {
-        text: format!("{text}\nUsage: passepartout ask TEXT, or pipe the question in"),
+        text: format!("{text}\nUsage: passepartout {command} TEXT, or pipe the question in"),
         status: USAGE,
     };
     let piped = match words {
@@ -67,6 +68,8 @@ pub(super) struct Manner {
     pub json: bool,
     /// The preset of the conversation.
     pub preset: Option<String>,
+    /// Only the answer is printed; what else is to be said goes to standard error.
+    pub bare: bool,
 }
 
 pub(super) fn ask(text: String, place: &Place, manner: &Manner, out: &mut dyn Write) -> Result<u8, Failure> {
@@ -104,9 +107,15 @@ pub(super) enum Tape {
 ///
 /// # Errors
 /// In words for the user.
-pub(super) fn ask_taped(text: &str, place: &Place, tape: &Tape, out: &mut dyn Write) -> Result<u8, Failure> {
+pub(super) fn ask_taped(
+    text: &str,
+    place: &Place,
+    tape: &Tape,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
     somewhere(place)?;
-    here(text, place, tape, true, &Manner::default(), out).map(|status| status.unwrap_or(FAILED))
+    here(text, place, tape, true, &Manner { json, ..Manner::default() }, out).map(|status| status.unwrap_or(FAILED))
 }
 
 /// How long nothing is tried in between.
@@ -151,27 +160,46 @@ fn by_owner(text: &str, place: &Place, manner: &Manner, out: &mut dyn Write) -> 
         let (mut status, mut left, mut tasks) = (DONE, turned.tasks, Vec::new());
         let mut asked = Some(turned);
         if !manner.json {
-            status = print_turned(asked.take(), place, Way::default(), out).await?;
+            let way = Way { bare: manner.bare, ..Way::default() };
+            status = print_turned(asked.take(), place, way, out).await?;
         }
         while left > 0 {
             let report = owner.report().await?;
             left = report.tasks;
-            // What waits is told as an answer, and goes on with the conversation of the task.
-            let ending = if report.plans.is_empty() { report.status.as_str() } else { Ending::Parked.name() };
-            status = worse(status, ended(ending));
-            if manner.json {
-                tasks.push(task(ending, &report.text, &report.plans));
-            } else {
-                writeln!(out)?;
-                status = worse(status, print_turned(Some(report), place, Way::default(), out).await?);
-            }
+            status = worse(status, report.printed(place, manner, &mut tasks, out).await?);
         }
         if manner.json {
-            let way = Way { json: true, kept: true, tasks };
+            let way = Way { json: true, kept: true, tasks, bare: false };
             status = worse(status, print_turned(asked, place, way, out).await?);
         }
         Ok(Asked::Done(status))
     })
+}
+
+impl Turned {
+    /// Prints what came of a task that was handed over, or takes note of it for the JSON object; returns the exit status
+    /// that goes with it.
+    ///
+    /// # Errors
+    /// When it cannot be read or printed.
+    pub(super) async fn printed(
+        self,
+        place: &Place,
+        manner: &Manner,
+        tasks: &mut Vec<serde_json::Value>,
+        out: &mut dyn Write,
+    ) -> Result<u8, Failure> {
+        // What waits is told as an answer, and goes on with the conversation of the task.
+        let ending = if self.plans.is_empty() { self.status.as_str() } else { Ending::Parked.name() };
+        let status = ended(ending);
+        if manner.json {
+            tasks.push(task(ending, &self.text, &self.plans));
+            return Ok(status);
+        }
+        writeln!(out)?;
+        let way = Way { bare: manner.bare, ..Way::default() };
+        Ok(worse(status, print_turned(Some(self), place, way, out).await?))
+    }
 }
 
 /// How a turn is printed.
@@ -179,6 +207,8 @@ fn by_owner(text: &str, place: &Place, manner: &Manner, out: &mut dyn Write) -> 
 pub(super) struct Way {
     /// As one JSON object.
     pub json: bool,
+    /// Only the answer; what else is to be said goes to standard error.
+    pub bare: bool,
     /// Records of it are kept: what was refused in it can be asked about.
     pub kept: bool,
     /// What came of tasks that it handed over, for the JSON object.
@@ -264,38 +294,54 @@ fn here(
         }
         held.release();
         let kept = engine.beside().is_none();
-        let (mut status, mut tasks) = (DONE, Vec::new());
+        let mut status = DONE;
         if !manner.json {
-            let way = Way { kept, ..Way::default() };
+            let way = Way { kept, bare: manner.bare, ..Way::default() };
             status = print_turn(engine, &finished, &answer, place, way, out)?;
             out.flush()?;
         }
-        while engine.untold_tasks(&own) > 0 {
-            let Some(reported) = reports.recv().await else { break };
-            engine.note_told(&own);
-            let ending = reported.finished.report.ending.name();
-            let told = engine.keep_told(reported.told(&engine.new_turn())).await;
-            engine.flush().await?;
-            let text = told.report.text.clone();
-            if manner.json {
-                let plans: Vec<String> = told.report.plans.iter().map(|plan| plan.0.clone()).collect();
-                status = worse(status, ended(ending));
-                tasks.push(task(ending, &text, &plans));
-            } else {
-                writeln!(out)?;
-                let way = Way { kept, ..Way::default() };
-                let printed = print_turn(engine, &told, &text, place, way, out)?;
-                status = worse(worse(status, printed), ended(ending));
-                out.flush()?;
-            }
-        }
+        let (later, tasks) = told_later(engine, &mut reports, (place, manner, kept), out).await?;
+        status = worse(status, later);
         if manner.json {
-            let way = Way { json: true, kept, tasks };
+            let way = Way { json: true, kept, tasks, bare: false };
             status = worse(status, print_turn(engine, &finished, &answer, place, way, out)?);
         }
         // An answer from nothing is no answer.
         Ok(Some(if engine.view().is_empty() { FAILED } else { status }))
     })
+}
+
+/// Waits for what comes of tasks that this process handed over, and prints it, or returns it for the JSON object; with
+/// the exit status that goes with it.
+///
+/// # Errors
+/// When it cannot be kept or printed.
+pub(super) async fn told_later(
+    engine: &Arc<Engine>,
+    reports: &mut mpsc::UnboundedReceiver<Reported>,
+    (place, manner, kept): (&Place, &Manner, bool),
+    out: &mut dyn Write,
+) -> Result<(u8, Vec<serde_json::Value>), Failure> {
+    let (own, mut status, mut tasks) = (origin(false).session, DONE, Vec::new());
+    while engine.untold_tasks(&own) > 0 {
+        let Some(reported) = reports.recv().await else { break };
+        engine.note_told(&own);
+        let ending = reported.finished.report.ending.name();
+        let told = engine.keep_told(reported.told(&engine.new_turn())).await;
+        engine.flush().await?;
+        let text = told.report.text.clone();
+        status = worse(status, ended(ending));
+        if manner.json {
+            let plans: Vec<String> = told.report.plans.iter().map(|plan| plan.0.clone()).collect();
+            tasks.push(task(ending, &text, &plans));
+        } else {
+            writeln!(out)?;
+            let way = Way { kept, bare: manner.bare, ..Way::default() };
+            status = worse(status, print_turn(engine, &told, &text, place, way, out)?);
+            out.flush()?;
+        }
+    }
+    Ok((status, tasks))
 }
 
 /// Says that what was asked for needs the store, which another process owns.
@@ -309,7 +355,7 @@ pub(super) fn not_beside(owner: Option<String>) -> Failure {
 }
 
 /// Says where a plan is decided about that was named in a question: here it would be done without having been shown.
-fn elsewhere(id: &str, decided: &Decided) -> Failure {
+pub(super) fn elsewhere(id: &str, decided: &Decided) -> Failure {
     let (verb, why) = match decided {
         Decided::Approve { .. } => ("approve", "a plan is approved where it is shown"),
         Decided::Deny { .. } | Decided::Stop { .. } => ("deny", "a plan is not decided about in a question"),
@@ -342,7 +388,17 @@ pub(super) async fn print_turned(
                     serde_json::json!({ "status": Ending::Answered.name(), "text": said[0], "notice": turned.notice });
                 writeln!(out, "{all}")?;
             } else {
-                said.iter().filter(|said| !said.is_empty()).try_for_each(|said| writeln!(out, "{}", readable(said)))?;
+                let [answer, notice] = said;
+                // Words of ours are the answer where there is no other.
+                let beside = way.bare && !answer.is_empty();
+                if !answer.is_empty() {
+                    writeln!(out, "{}", readable(answer))?;
+                }
+                match (notice.is_empty(), beside) {
+                    (true, _) => {}
+                    (false, true) => eprintln!("{}", readable(notice)),
+                    (false, false) => writeln!(out, "{}", readable(notice))?,
+                }
             }
             Ok(DONE)
         }
@@ -401,6 +457,8 @@ pub(super) fn print_turn(
     if !answer.trim().is_empty() {
         writeln!(out, "{}", readable(answer.trim_end()))?;
     }
+    let mut errors = std::io::stderr();
+    let out: &mut dyn Write = if way.bare { &mut errors } else { out };
     for Other { provider, model, text, .. } in &report.others {
         writeln!(
             out,

@@ -44,9 +44,13 @@ pub(super) fn run_audit(
 ///
 /// # Errors
 /// In words for the user.
-pub(super) fn run_why(place: &Place, of: Option<&str>, out: &mut dyn Write) -> Result<u8, Failure> {
+pub(super) fn run_why(place: &Place, of: Option<&str>, as_json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     with_engine(place, Keep::ToRead, async |engine| {
-        write!(out, "{}", readable(&engine.why(of).await?))?;
+        let why = engine.why(of).await?;
+        match as_json {
+            true => writeln!(out, "{}", serde_json::json!({ "text": why }))?,
+            false => write!(out, "{}", readable(&why))?,
+        }
         Ok(DONE)
     })
 }

@@ -25,11 +25,13 @@ pub(super) fn run_cassette(command: Cassettes, out: &mut dyn Write) -> Result<u8
             }
             Ok(DONE)
         }
-        Cassettes::Record { file, text, place } => {
+        Cassettes::Record { file, text, place, json } => {
             plans::human_terminal()?;
-            ask_taped(&text.join(" "), &place, &Tape::Record(absolute(&file)), out)
+            ask_taped(&text.join(" "), &place, &Tape::Record(absolute(&file)), json, out)
         }
-        Cassettes::Play { file, text, place } => ask_taped(&text.join(" "), &place, &Tape::Play(absolute(&file)), out),
+        Cassettes::Play { file, text, place, json } => {
+            ask_taped(&text.join(" "), &place, &Tape::Play(absolute(&file)), json, out)
+        }
     }
 }
 

@@ -247,7 +247,10 @@ pub(super) fn run_explained(of: &ContextOf, id: Option<&str>, out: &mut dyn Writ
             Ok(aside(move || engine.explained_lines(&explained, id.as_ref())).await)
         })?,
     };
-    lines.iter().try_for_each(|line| writeln!(out, "{}", exact(line)))?;
+    match of.json {
+        true => writeln!(out, "{}", serde_json::json!({ "lines": lines }))?,
+        false => lines.iter().try_for_each(|line| writeln!(out, "{}", exact(line)))?,
+    }
     Ok(DONE)
 }
 

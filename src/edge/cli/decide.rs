@@ -41,24 +41,24 @@ pub(super) fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failu
                     writeln!(out, "Nothing was done.")?;
                     return Ok(DONE);
                 }
-                decide(engine, &plan, Decided::Approve { shown: found.shown() }, &place, out).await
+                decide(engine, &plan, Decided::Approve { shown: found.shown() }, (&place, false), out).await
             })
         }
-        Plans::Deny { plan, reason, stop, place } => {
+        Plans::Deny { plan, reason, stop, place, json } => {
             let reason = reason.join(" ");
             plans::human_terminal()?;
             somewhere(&place)?;
             let denied = block_on(async {
                 let Some(mut owner) = owner(&place).await? else { return Ok(None) };
                 let turned = owner.deny(&plan, &reason, stop).await?;
-                print_turned(Some(turned), &place, Way::default(), out).await.map(Some)
+                print_turned(Some(turned), &place, Way { json, ..Way::default() }, out).await.map(Some)
             })?;
             if let Some(status) = denied {
                 return Ok(status);
             }
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
                 let decided = if stop { Decided::Stop { reason } } else { Decided::Deny { reason } };
-                decide(engine, &plan, decided, &place, out).await
+                decide(engine, &plan, decided, (&place, json), out).await
             })
         }
     }
@@ -91,7 +91,7 @@ async fn decide(
     engine: &Arc<Engine>,
     plan: &str,
     decided: Decided,
-    place: &Place,
+    (place, json): (&Place, bool),
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
     blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
@@ -100,5 +100,5 @@ async fn decide(
     let finished =
         engine.decide(&origin(true), plan, decided, turn, &mut |piece| answer.push_str(piece.text())).await?;
     engine.flush().await?;
-    print_turn(engine, &finished, &answer, place, Way { kept: true, ..Way::default() }, out)
+    print_turn(engine, &finished, &answer, place, Way { json, kept: true, ..Way::default() }, out)
 }

@@ -5,9 +5,10 @@
 
 use crate::domain::gate::plan::FlightPlan;
 use crate::domain::inert::exact;
+use crate::domain::label::Privacy;
 use crate::domain::sexp::plist::{Plist, message};
 use crate::domain::sexp::reader::Sexp;
-use crate::domain::signal::Origin;
+use crate::domain::signal::{Origin, Role, Said};
 use crate::domain::turn::Ending;
 use crate::domain::turn::consensus::Other;
 use crate::edge::cli::args::{Command, Rules, read};
@@ -15,6 +16,7 @@ use crate::edge::cli::costs::costs;
 use crate::edge::cli::ingest::ingested;
 use crate::edge::cli::models::gather;
 use crate::edge::cli::run::{FAILED, Failure};
+use crate::edge::cli::session::say;
 use crate::edge::cli::skills::{Skills, decided, look};
 use crate::edge::config::Config;
 use crate::edge::doctor::gone;
@@ -83,23 +85,17 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
             engine.flush().await?;
             ingested(&report, json, &mut out, &mut errors).map_err(|error| error.to_string())?
         }
-        Command::Rules { command: Some(Rules::Withdraw { rule, .. }), .. } => {
-            use std::io::Write;
+        Command::Rules { command: Some(Rules::Withdraw { rule, json, .. }), .. } => {
             let said = engine.withdraw_rule(origin, &rule).await?;
-            writeln!(out, "{}", crate::domain::inert::exact(&said)).map_err(|error| error.to_string())?;
-            0
+            say(&said, json, &mut out).map_err(|failure| failure.text)?
         }
-        Command::Skills { command: Some(Skills::Disable { skill, .. }), .. } => {
-            use std::io::Write;
+        Command::Skills { command: Some(Skills::Disable { skill, json, .. }), .. } => {
             let said = decided(engine, origin, false, &skill).await?;
-            writeln!(out, "{}", exact(&said)).map_err(|error| error.to_string())?;
-            0
+            say(&said, json, &mut out).map_err(|failure| failure.text)?
         }
-        Command::Skills { command: Some(Skills::Enable { skill, .. }), .. } => {
-            use std::io::Write;
+        Command::Skills { command: Some(Skills::Enable { skill, json, .. }), .. } => {
             let said = decided(engine, origin, true, &skill).await?;
-            writeln!(out, "{}", exact(&said)).map_err(|error| error.to_string())?;
-            0
+            say(&said, json, &mut out).map_err(|failure| failure.text)?
         }
         Command::Skills { command, place, json } => {
             let command = command.unwrap_or(Skills::List { place, json });
@@ -130,6 +126,12 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Cassette { .. }
         | Command::Why { .. }
         | Command::Daemon { .. }
+        | Command::Send { .. }
+        | Command::Chat { .. }
+        | Command::Backup { .. }
+        | Command::Restore { .. }
+        | Command::Configure { .. }
+        | Command::Completions { .. }
         | Command::Status { .. }
         | Command::Health { .. }
         | Command::Install { .. }
@@ -181,10 +183,20 @@ pub struct Turned {
     pub answered: bool,
     /// The plans of it that wait.
     pub plans: Vec<String>,
+    /// How private it is, as the owner says.
+    pub privacy: Privacy,
     /// Of how many tasks that were handed over it is still to be told.
     pub tasks: usize,
     /// Whether it was not begun, because the owner is about to end; then it can be asked for again.
     pub again: bool,
+}
+
+/// Reads how private a turn is; what is said otherwise than we would is the strictest.
+fn privacy_of(payload: &Sexp) -> Privacy {
+    match payload.get("private") {
+        None | Some(Sexp::Nil) => Privacy::Open,
+        Some(said) => said.as_name().and_then(Privacy::tier).unwrap_or(Privacy::Private),
+    }
 }
 
 /// Reads an answer beside the one.
@@ -237,6 +249,34 @@ impl Owner {
     /// When the owner ended.
     pub async fn ask(&mut self, text: &str, project: Option<&Path>) -> Result<Turned, Failure> {
         let payload = Plist::new().text("text", text).flag("waits", true);
+        let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
+        self.event("user-input", payload).await?;
+        self.turn().await
+    }
+
+    /// Goes on with a conversation, and waits for what came of it.
+    ///
+    /// # Errors
+    /// When the owner ended.
+    pub async fn go_on(
+        &mut self,
+        text: &str,
+        project: Option<&Path>,
+        said: impl Iterator<Item = &Said>,
+    ) -> Result<Turned, Failure> {
+        let told = |said: &Said| {
+            let role = match said.role {
+                Role::User => "user",
+                Role::Assistant | Role::Tool => "assistant",
+            };
+            let told = Plist::new().keyword("role", role).text("text", said.text.as_str());
+            match said.privacy {
+                Privacy::Open => told.build(),
+                Privacy::Private => told.flag("private", true).build(),
+                Privacy::Warn | Privacy::Ask => told.text("private", said.privacy.word()).build(),
+            }
+        };
+        let payload = Plist::new().text("text", text).flag("waits", true).list("history", said.map(told));
         let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
         self.event("user-input", payload).await?;
         self.turn().await
@@ -361,8 +401,18 @@ impl Owner {
     async fn turn(&mut self) -> Result<Turned, Failure> {
         let (turn, text, others) = (String::new(), String::new(), Vec::new());
         let (plans, status) = (Vec::new(), String::new());
-        let mut told =
-            Turned { turn, text, others, notice: None, status, answered: false, plans, tasks: 0, again: false };
+        let mut told = Turned {
+            turn,
+            text,
+            others,
+            notice: None,
+            status,
+            answered: false,
+            plans,
+            privacy: Privacy::Private,
+            tasks: 0,
+            again: false,
+        };
         loop {
             let (kind, payload) = self.next().await?;
             let turn = payload.text_at("turn").unwrap_or_default();
@@ -380,6 +430,7 @@ impl Owner {
                         payload.list_at("plans").iter().filter_map(Sexp::as_text).map(str::to_string).collect();
                     told.tasks = payload.count_at("tasks").unwrap_or(0);
                     told.again = payload.flag_at("again");
+                    told.privacy = privacy_of(&payload);
                     return Ok(told);
                 }
                 // What it had under way is done, and this was not.

@@ -2,7 +2,11 @@
 pub mod args;
 mod ask;
 mod audit;
+mod backup;
 mod cassette;
+mod chat;
+mod completions;
+pub mod configure;
 pub mod context;
 mod costs;
 mod daemon;

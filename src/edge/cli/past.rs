@@ -7,7 +7,7 @@ use crate::domain::turn::Ending;
 use crate::edge::cli::args::{Memory, Place};
 use crate::edge::cli::plans;
 use crate::edge::cli::run::{DONE, FAILED, Failure};
-use crate::edge::cli::session::{block_on, blocking, origin, owner, readable, somewhere, with_engine};
+use crate::edge::cli::session::{block_on, blocking, origin, owner, readable, say, somewhere, with_engine};
 use crate::edge::clock::local;
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::past::{blame_json, blame_text};
@@ -67,14 +67,14 @@ pub fn run(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
             }
             Ok(DONE)
         }),
-        Memory::Endorse { text, place } => {
+        Memory::Endorse { text, place, json } => {
             plans::human_terminal()?;
             somewhere(&place)?;
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
                 blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
-                writeln!(out, "{}", engine.endorse(&origin(true), &text).await?)?;
+                let said = engine.endorse(&origin(true), &text).await?;
                 engine.flush().await?;
-                Ok(DONE)
+                say(&said, json, out)
             })
         }
         Memory::Rewind { operation, memory, files, both: _, dry_run, place, json } => {

@@ -37,9 +37,9 @@ struct Came {
 ///
 /// # Errors
 /// In words for the user.
-pub(super) fn run_repl(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
+pub(super) fn run_repl(place: &Place, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     somewhere(place)?;
-    let mut typed = Typing { at_terminal: std::io::stdin().is_terminal() };
+    let mut typed = Typing { at_terminal: std::io::stdin().is_terminal(), json };
     let beside = block_on(async {
         match met(place).await? {
             Met::Owner(owner) => at_owner(owner, place, &mut typed, out).await.map(Some),
@@ -65,7 +65,7 @@ async fn at_owner(mut owner: Owner, place: &Place, typed: &mut Typing, out: &mut
             (false, true) => Ending::Failed,
         };
         let came = Came { text: turned.text, notice: turned.notice, ending, plans: turned.plans };
-        status = typed.told(status, print(&came, place, out)?);
+        status = typed.told(status, print(&came, (place, typed.json), out)?);
         if turned.again {
             // Whoever owns the store next has another worker.
             return Ok(FAILED);
@@ -85,7 +85,7 @@ fn here(place: &Place, typed: &mut Typing, out: &mut dyn Write) -> Result<u8, Fa
         let mut status = DONE;
         while let Some(line) = in_place(|| typed.next(out))? {
             let came = evaluated(engine, &line).await?;
-            status = typed.told(status, print(&came, place, out)?);
+            status = typed.told(status, print(&came, (place, typed.json), out)?);
         }
         Ok(status)
     })
@@ -100,8 +100,23 @@ async fn evaluated(engine: &Arc<Engine>, line: &str) -> Result<Came, Failure> {
 }
 
 /// Prints what a line came to: what it printed, then its value; returns the exit status that goes with it.
-fn print(came: &Came, place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
+fn print(came: &Came, (place, json): (&Place, bool), out: &mut dyn Write) -> Result<u8, Failure> {
     let said = Said::read(&came.text);
+    let status = match came.ending {
+        Ending::Answered if said.went_wrong => FAILED,
+        Ending::Answered => DONE,
+        Ending::Parked => PENDING,
+        Ending::Interrupted | Ending::Failed => FAILED,
+    };
+    if json {
+        let all = serde_json::json!({
+            "status": came.ending.name(), "failed": status == FAILED, "printed": said.printed, "value": said.value,
+            "notice": came.notice, "plans": came.plans,
+        });
+        writeln!(out, "{all}")?;
+        out.flush()?;
+        return Ok(status);
+    }
     for text in [said.printed, said.value].into_iter().filter(|text| !text.trim().is_empty()) {
         writeln!(out, "{}", readable(text.trim_end()))?;
     }
@@ -114,17 +129,14 @@ fn print(came: &Came, place: &Place, out: &mut dyn Write) -> Result<u8, Failure>
         writeln!(out, "passepartout plans approve {plan}{options}")?;
     }
     out.flush()?;
-    Ok(match came.ending {
-        Ending::Answered if said.went_wrong => FAILED,
-        Ending::Answered => DONE,
-        Ending::Parked => PENDING,
-        Ending::Interrupted | Ending::Failed => FAILED,
-    })
+    Ok(status)
 }
 
 /// What is typed, or piped in.
 struct Typing {
     at_terminal: bool,
+    /// What a form came to is printed as JSON.
+    json: bool,
 }
 
 impl Typing {

@@ -2,7 +2,7 @@
 
 use crate::edge::cli::args::{Place, Rules};
 use crate::edge::cli::run::{DONE, FAILED, Failure};
-use crate::edge::cli::session::{beside, blocking, origin, readable, with_engine};
+use crate::edge::cli::session::{beside, blocking, origin, readable, say, with_engine};
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::Ruled;
 use crate::edge::engine::boot::Keep;
@@ -16,14 +16,14 @@ pub(super) fn run_rules(command: Rules, out: &mut dyn Write) -> Result<u8, Failu
             print(engine, json, out)?;
             Ok(DONE)
         }),
-        Rules::Withdraw { rule, place } => {
-            let words = ["rules", "withdraw", &rule].map(str::to_string).to_vec();
+        Rules::Withdraw { rule, place, json } => {
+            let words = ["rules", "withdraw"].into_iter().chain(json.then_some("--json")).chain(["--", &rule]);
+            let words = words.map(str::to_string).collect();
             if let Some(status) = beside(&place, words, out)? {
                 return Ok(status);
             }
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
-                writeln!(out, "{}", readable(&engine.withdraw_rule(&origin(false), &rule).await?))?;
-                Ok(DONE)
+                say(&engine.withdraw_rule(&origin(false), &rule).await?, json, out)
             })
         }
     }

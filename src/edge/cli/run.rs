@@ -4,7 +4,11 @@ use crate::domain::turn::consensus::Mode;
 use crate::edge::cli::args::{Arguments, Command, ContextCommands, GateCommands, Place, Rules};
 use crate::edge::cli::ask::{Manner, ask, of_several, question};
 use crate::edge::cli::audit::{run_audit, run_why};
+use crate::edge::cli::backup::{run_backup, run_restore};
 use crate::edge::cli::cassette::run_cassette;
+use crate::edge::cli::chat::run_chat;
+use crate::edge::cli::completions::run_completions;
+use crate::edge::cli::configure::run_configure;
 use crate::edge::cli::context::{
     answer_by_meaning, answer_lines, context_engine, print_json, print_text, run_explained,
 };
@@ -142,13 +146,13 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         Command::Jobs { place, json } => run_jobs(&place, json, out),
         Command::Ask { text, preset, consensus, fork, place, json } => {
             let several = consensus.map(|count| (Mode::Consensus, count)).or(fork.map(|count| (Mode::Fork, count)));
-            ask(of_several(question(&text)?, several), &place, &Manner { json, preset }, out)
+            ask(of_several(question("ask", &text)?, several), &place, &Manner { json, preset, bare: false }, out)
         }
-        Command::Repl { place } => run_repl(&place, out),
+        Command::Repl { place, json } => run_repl(&place, json, out),
         Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),
         Command::Audit { place, since, limit, json } => run_audit(&place, since.as_deref(), limit, json, out),
-        Command::Why { decision, place } => run_why(&place, decision.as_deref(), out),
+        Command::Why { decision, place, json } => run_why(&place, decision.as_deref(), json, out),
         Command::Costs { place, by, since, json } => run_costs(&place, &by, since.as_deref(), json, out),
         Command::Models { provider, place, json } => run_models(&place, provider.as_deref(), json, out),
         Command::Cassette { command } => run_cassette(command, out),
@@ -157,6 +161,18 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
             run_doctor(&place, &Wanted { fix, providers, gates, json }, out)
         }
         Command::Daemon { place, wait, log_private } => run_daemon(&place, wait, log_private),
+        Command::Send { text, preset, place, json } => {
+            ask(question("send", &text)?, &place, &Manner { json, preset, bare: true }, out)
+        }
+        Command::Chat { preset, place, json } => run_chat(&place, &Manner { json, preset, bare: false }, out),
+        Command::Backup { file, store, memex, with_keys, json } => {
+            run_backup((&file, store), (memex, with_keys), json, out)
+        }
+        Command::Restore { file, store, memex, force, check, json } => {
+            run_restore((&file, store), (memex, force, check), json, out)
+        }
+        Command::Configure(said) => run_configure(&said, out),
+        Command::Completions { shell } => run_completions(&shell, out),
         Command::Status { place, json } => run_status(&place, json, out),
         Command::Health { place, json } => run_health(&place, json, out),
         Command::Install { command } => run_install(&command, out),

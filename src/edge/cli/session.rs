@@ -7,7 +7,7 @@ use crate::domain::port::LogLevel;
 use crate::domain::signal::{Origin, Rights, Source};
 use crate::edge::cli::args::Place;
 use crate::edge::cli::forward::{Met, Owner};
-use crate::edge::cli::run::{Failure, USAGE};
+use crate::edge::cli::run::{DONE, Failure, USAGE};
 use crate::edge::clock::SystemClock;
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::editor::{Editor, NoEditor};
@@ -203,6 +203,15 @@ pub(super) fn options(place: &Place) -> String {
     let memex = (!place.memex.is_empty())
         .then(|| format!(" --memex {}", place.memex.iter().map(quoted).collect::<Vec<_>>().join(" ")));
     [one("--store", &place.store), memex, one("--project", &place.project)].into_iter().flatten().collect()
+}
+
+/// Prints a sentence of ours, or a JSON object with it.
+pub(super) fn say(text: &str, as_json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    match as_json {
+        true => writeln!(out, "{}", serde_json::json!({ "text": text }))?,
+        false => writeln!(out, "{}", exact(text))?,
+    }
+    Ok(DONE)
 }
 
 /// Text for a terminal: no control or bidirectional characters of anyone's making.

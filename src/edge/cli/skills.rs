@@ -4,7 +4,7 @@ use crate::domain::inert::exact;
 use crate::domain::skill::template::{Kind, template};
 use crate::edge::cli::args::Place;
 use crate::edge::cli::run::{DONE, FAILED, Failure, USAGE};
-use crate::edge::cli::session::{beside, configured, origin, readable, with_engine};
+use crate::edge::cli::session::{beside, configured, origin, readable, say, with_engine};
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::skill_list::SkillLine;
@@ -34,6 +34,9 @@ pub enum Skills {
         /// Where things are.
         #[command(flatten)]
         place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
     /// Begin a new one in the folder of your own skills: prompt, mandate, rules or gate.
     New {
@@ -45,6 +48,9 @@ pub enum Skills {
         /// Where things are.
         #[command(flatten)]
         place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
     /// Test one as its file stands: its examples, and its ERT tests in a confined Emacs.
     Test {
@@ -64,6 +70,9 @@ pub enum Skills {
         /// Where things are.
         #[command(flatten)]
         place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
     /// Bring one back that was taken out of use.
     Enable {
@@ -72,17 +81,20 @@ pub enum Skills {
         /// Where things are.
         #[command(flatten)]
         place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
 }
 
 pub(super) fn run_skills(command: Skills, out: &mut dyn Write) -> Result<u8, Failure> {
     match command {
-        Skills::New { skill, kind, place } => begin(&skill, &kind, &place, out),
+        Skills::New { skill, kind, place, json } => begin((&skill, &kind), &place, json, out),
         Skills::List { ref place, json } => looked("list", None, json, place, &command, out),
-        Skills::Show { ref skill, ref place } => looked("show", Some(skill), false, place, &command, out),
+        Skills::Show { ref skill, ref place, json } => looked("show", Some(skill), json, place, &command, out),
         Skills::Test { ref skill, ref place, json } => looked("test", Some(skill), json, place, &command, out),
-        Skills::Disable { skill, place } => decide("disable", &skill, &place, out),
-        Skills::Enable { skill, place } => decide("enable", &skill, &place, out),
+        Skills::Disable { skill, place, json } => decide("disable", &skill, &place, json, out),
+        Skills::Enable { skill, place, json } => decide("enable", &skill, &place, json, out),
     }
 }
 
@@ -114,7 +126,13 @@ pub(super) async fn look(engine: &Arc<Engine>, command: &Skills) -> Result<(Vec<
     let (mut out, mut status) = (Vec::new(), DONE);
     match command {
         Skills::List { json, .. } => print(&engine.skill_list(), *json, &mut out)?,
-        Skills::Show { skill, .. } => write!(out, "{}", exact(&engine.show_skill(skill.as_str())?.text))?,
+        Skills::Show { skill, json, .. } => {
+            let shown = engine.show_skill(skill.as_str())?.text;
+            match json {
+                true => writeln!(out, "{}", json!({ "skill": skill, "text": shown }))?,
+                false => write!(out, "{}", exact(&shown))?,
+            }
+        }
         Skills::Test { skill, json, .. } => {
             let tested = engine.test_skill(skill.as_str()).await?;
             print_tested(&tested, *json, &mut out)?;
@@ -128,7 +146,7 @@ pub(super) async fn look(engine: &Arc<Engine>, command: &Skills) -> Result<(Vec<
 }
 
 /// Writes the file of a new skill; one that is there stays.
-fn begin(skill: &str, kind: &str, place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
+fn begin((skill, kind): (&str, &str), place: &Place, as_json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     let usage = |text: String| Failure { text, status: USAGE };
     let kind = Kind::parse(kind).ok_or_else(|| usage(format!("there is no kind “{}”", exact(kind))))?;
     let text = template(kind, skill).map_err(usage)?;
@@ -144,17 +162,21 @@ fn begin(skill: &str, kind: &str, place: &Place, out: &mut dyn Write) -> Result<
         std::io::ErrorKind::AlreadyExists => format!("{named} is there already, and was left as it is"),
         _ => format!("{named} could not be written: {why}"),
     })?;
+    if as_json {
+        writeln!(out, "{}", json!({ "skill": skill, "file": file, "kind": kind.summary() }))?;
+        return Ok(DONE);
+    }
     writeln!(out, "{named} {}. Write over it, then: passepartout skills test {skill}", kind.summary())?;
     Ok(DONE)
 }
 
-fn decide(word: &str, skill: &str, place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
-    if let Some(status) = beside(place, ["skills", word, skill].map(str::to_string).to_vec(), out)? {
+fn decide(word: &str, skill: &str, place: &Place, as_json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    let words = ["skills", word].into_iter().chain(as_json.then_some("--json")).chain(["--", skill]);
+    if let Some(status) = beside(place, words.map(str::to_string).collect(), out)? {
         return Ok(status);
     }
     with_engine(place, Keep::OnDiskOnly, async |engine| {
-        writeln!(out, "{}", readable(&decided(engine, &origin(false), word == "enable", skill).await?))?;
-        Ok(DONE)
+        say(&decided(engine, &origin(false), word == "enable", skill).await?, as_json, out)
     })
 }
 

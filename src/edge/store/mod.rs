@@ -20,6 +20,7 @@ pub mod beside;
 mod cards;
 mod carve;
 pub mod compact;
+mod copy;
 pub mod disk;
 pub mod journal;
 mod lock;
@@ -36,5 +37,6 @@ pub mod witness;
 mod writer;
 
 pub use beside::Beside;
+pub use copy::copy_store;
 pub use disk::DiskStore;
-pub use lock::{announce, owned_here, owner_of, socket_of};
+pub use lock::{Lock, announce, owned_here, owner_of, socket_of};

@@ -1,0 +1,308 @@
+//! Reads an archive, and puts back what is in it: first all of it is read and summed, and only then anything is written.
+//!
+//! What lies in the way is never overwritten: it is moved aside, under a name that is said.
+
+use super::{Entry, FORM, LONGEST_MANIFEST, MANIFEST, Manifest, copy_summed, is_safe};
+use crate::edge::store::{Lock, owner_of};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Where things are put back.
+#[derive(Clone, Debug)]
+pub struct Targets {
+    /// The store's folder.
+    pub store: PathBuf,
+    /// The settings' folder.
+    pub settings: PathBuf,
+    /// The folders of the memex go back, too, to where they lay.
+    pub memex: bool,
+    /// What is there already is moved aside.
+    pub force: bool,
+}
+
+/// What was put back.
+#[derive(Clone, Debug, Default)]
+pub struct Restored {
+    /// Files that were put back.
+    pub files: usize,
+    /// Files that are there already, just so.
+    pub same: usize,
+    /// What lay in the way, and where it lies now.
+    pub aside: Vec<(PathBuf, PathBuf)>,
+    /// What was left as it is, and why.
+    pub left: Vec<String>,
+}
+
+/// Why nothing was put back.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unrestorable {
+    /// The archive is no backup, or damaged.
+    Damaged(String),
+    /// Something is in the way, or in use.
+    InTheWay(String),
+    /// The system says no.
+    Failed(String),
+}
+
+impl Unrestorable {
+    /// Returns why, in words.
+    pub fn words(&self) -> &str {
+        match self {
+            Unrestorable::Damaged(why) | Unrestorable::InTheWay(why) | Unrestorable::Failed(why) => why,
+        }
+    }
+}
+
+/// Reads all of an archive; every file is there once, with its length and its sum.
+///
+/// # Errors
+/// In words, what is wrong.
+pub fn verify(file: &Path) -> Result<Manifest, Unrestorable> {
+    let damaged = |why: String| Unrestorable::Damaged(format!("{}: {why}; nothing was put back", file.display()));
+    let (mut found, mut manifest): (BTreeMap<String, Entry>, Option<Manifest>) = (BTreeMap::new(), None);
+    each(file, &mut |name, from| {
+        if manifest.is_some() {
+            return Err("something stands behind its manifest".to_string());
+        }
+        if name == MANIFEST {
+            let mut text = Vec::new();
+            from.take(LONGEST_MANIFEST).read_to_end(&mut text).map_err(|why| why.to_string())?;
+            manifest =
+                Some(serde_json::from_slice(&text).map_err(|why| format!("its manifest cannot be read ({why})"))?);
+            return Ok(());
+        }
+        let (bytes, blake3) = copy_summed(from, &mut io::sink()).map_err(|why| why.to_string())?;
+        match found.insert(name.to_string(), Entry { name: name.to_string(), bytes, blake3 }) {
+            None => Ok(()),
+            Some(_) => Err(format!("{name} is in it twice")),
+        }
+    })
+    .map_err(damaged)?;
+    let manifest = manifest.ok_or_else(|| damaged("it has no manifest, so it was not written to its end".into()))?;
+    if manifest.form != FORM {
+        return Err(damaged(format!("it has form {}, and this version reads form {FORM}", manifest.form)));
+    }
+    for entry in &manifest.files {
+        match found.remove(&entry.name) {
+            Some(there) if there == *entry => {}
+            Some(_) => return Err(damaged(format!("{} is not what was written", entry.name))),
+            None => return Err(damaged(format!("{} is missing", entry.name))),
+        }
+    }
+    match found.keys().next() {
+        None => Ok(manifest),
+        Some(name) => Err(damaged(format!("its manifest does not know {name}"))),
+    }
+}
+
+/// Hands every entry to `visit`, with its name and what is in it.
+fn each(file: &Path, visit: &mut dyn FnMut(&str, &mut dyn Read) -> Result<(), String>) -> Result<(), String> {
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file);
+    let mut archive = tar::Archive::new(io::BufReader::new(opened.map_err(|why| why.to_string())?));
+    let unreadable = |why: io::Error| format!("it is no archive, or cut off ({why})");
+    for entry in archive.entries().map_err(unreadable)? {
+        let mut entry = entry.map_err(unreadable)?;
+        let name = String::from_utf8(entry.path_bytes().into_owned()).map_err(|_| "a name is not UTF-8".to_string())?;
+        if entry.header().entry_type() != tar::EntryType::Regular || !(name == MANIFEST || is_safe(&name)) {
+            return Err(format!("{} has no place in a backup", crate::domain::inert::exact(&name)));
+        }
+        visit(&name, &mut entry)?;
+    }
+    Ok(())
+}
+
+/// Puts an archive back that was verified just now.
+///
+/// # Errors
+/// When something is in use or in the way, and what the system says. What was moved aside is named then.
+pub fn restore(file: &Path, manifest: &Manifest, targets: &Targets, at: &str) -> Result<Restored, Unrestorable> {
+    let has_store = manifest.files.iter().any(|entry| entry.name.starts_with("store/"));
+    let ahead = look_ahead(manifest, targets, has_store)?;
+    let staging = targets.store.with_extension(format!("restoring-{}", std::process::id()));
+    let failed = |why: String| Unrestorable::Failed(why);
+    make_folder(&staging).map_err(failed)?;
+    let result = put_back(file, manifest, targets, (&staging, at), ahead);
+    let _ = fs::remove_dir_all(&staging);
+    result
+}
+
+/// Where each file goes that is not there just so.
+struct Ahead {
+    places: BTreeMap<String, PathBuf>,
+    left: Vec<String>,
+}
+
+/// Looks what is in the way, before anything is touched.
+fn look_ahead(manifest: &Manifest, targets: &Targets, has_store: bool) -> Result<Ahead, Unrestorable> {
+    let store = targets.store.display();
+    if let Some(owner) = owner_of(&targets.store) {
+        return Err(Unrestorable::InTheWay(format!("the store {store} is in use by {owner}; end that process first")));
+    }
+    if has_store && holds_store(&targets.store) && !targets.force {
+        let text = format!("there is a store at {store}; --force moves it aside and puts the one of the backup there");
+        return Err(Unrestorable::InTheWay(text));
+    }
+    let mut ahead = Ahead { places: BTreeMap::new(), left: Vec::new() };
+    for entry in &manifest.files {
+        let Some(place) = place_of(&entry.name, manifest, targets) else { continue };
+        if !place.exists() {
+            ahead.places.insert(entry.name.clone(), place);
+        } else if entry.name == "settings/.env" && !manifest.keys {
+            ahead.left.push(format!("{} stays, as it may hold keys, which the backup does not", place.display()));
+        } else if targets.force || is_same(&place, entry) {
+            ahead.places.insert(entry.name.clone(), place);
+        } else {
+            let place = place.display();
+            let text = format!("{place} is there and another one; --force moves what is in the way aside");
+            return Err(Unrestorable::InTheWay(text));
+        }
+    }
+    Ok(ahead)
+}
+
+fn holds_store(folder: &Path) -> bool {
+    ["memory.sqlite", "memory.log"].iter().any(|name| folder.join(name).exists())
+}
+
+/// Returns where a file of the settings or of the memex goes; `None` for what is not wanted, and for the store.
+fn place_of(name: &str, manifest: &Manifest, targets: &Targets) -> Option<PathBuf> {
+    if let Some(rest) = name.strip_prefix("settings/") {
+        return Some(targets.settings.join(rest));
+    }
+    let (number, rest) = name.strip_prefix("memex/").filter(|_| targets.memex)?.split_once('/')?;
+    let place = manifest.memex.get(number.parse::<usize>().ok()?)?;
+    // A memex may be one file.
+    let alone = manifest.files.iter().filter(|entry| entry.name.starts_with(&format!("memex/{number}/"))).count() == 1;
+    if alone && place.file_name().is_some_and(|own| own == rest) { Some(place.clone()) } else { Some(place.join(rest)) }
+}
+
+fn is_same(place: &Path, entry: &Entry) -> bool {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(place);
+    let summed = file.and_then(|file| match file.metadata()?.is_file() {
+        true => copy_summed(&mut io::BufReader::new(file), &mut io::sink()),
+        false => Err(io::Error::from(io::ErrorKind::InvalidInput)),
+    });
+    summed.is_ok_and(|(bytes, sum)| bytes == entry.bytes && sum == entry.blake3)
+}
+
+/// Writes everything beside its place, then puts it there.
+fn put_back(
+    file: &Path,
+    manifest: &Manifest,
+    targets: &Targets,
+    (staging, at): (&Path, &str),
+    ahead: Ahead,
+) -> Result<Restored, Unrestorable> {
+    let sums: BTreeMap<&str, &Entry> = manifest.files.iter().map(|entry| (entry.name.as_str(), entry)).collect();
+    let mut done = Restored { left: ahead.left, ..Restored::default() };
+    let mut has_store = false;
+    // The archive may be another one by now: each file is summed again, before it takes its place.
+    each(file, &mut |name, from| {
+        let (Some(entry), store) = (sums.get(name), name.strip_prefix("store/")) else { return Ok(()) };
+        let place = match (store, ahead.places.get(name)) {
+            (Some(rest), _) => staging.join(rest),
+            (None, Some(place)) if is_same(place, entry) => {
+                done.same += 1;
+                return Ok(());
+            }
+            (None, Some(place)) => place.clone(),
+            (None, None) => return Ok(()),
+        };
+        has_store |= store.is_some();
+        let folder = place.parent().unwrap_or(Path::new("/"));
+        make_folder(folder)?;
+        let mut part = place.clone().into_os_string();
+        part.push(format!(".restoring-{}", std::process::id()));
+        let part = PathBuf::from(part);
+        let put = write_new(&part, from, entry).and_then(|()| {
+            if place.symlink_metadata().is_ok() {
+                let aside = free(&place, at);
+                fs::rename(&place, &aside).map_err(|why| format!("{}: {why}", place.display()))?;
+                done.aside.push((place.clone(), aside));
+            }
+            fs::rename(&part, &place).map_err(|why| format!("{}: {why}", place.display()))
+        });
+        if put.is_err() {
+            let _ = fs::remove_file(&part);
+        }
+        put?;
+        done.files += 1;
+        Ok(())
+    })
+    .map_err(|why| Unrestorable::Failed(format!("{why}{}", told(&done.aside))))?;
+    if has_store {
+        let moved = place_store(staging, &targets.store, at);
+        let aside = moved.map_err(|why| Unrestorable::Failed(format!("{why}{}", told(&done.aside))))?;
+        done.aside.extend(aside);
+    }
+    Ok(done)
+}
+
+/// Says what was moved aside before it went wrong.
+fn told(aside: &[(PathBuf, PathBuf)]) -> String {
+    aside.iter().map(|(was, is)| format!("; {} lies in {} now", was.display(), is.display())).collect()
+}
+
+/// Puts the files of a store into its place, and moves the one that is there aside whole.
+fn place_store(staging: &Path, store: &Path, at: &str) -> Result<Option<(PathBuf, PathBuf)>, String> {
+    let named = |what: &Path, why: &dyn std::fmt::Display| format!("{}: {why}", what.display());
+    make_folder(store)?;
+    // Whoever comes now finds the store in use, and whoever came meanwhile is not disturbed.
+    let (lock, _) = Lock::take(store).map_err(|why| why.to_string())?;
+    let mut aside = None;
+    if holds_store(store) {
+        let place = free(store, at);
+        fs::rename(store, &place).map_err(|why| named(store, &why))?;
+        aside = Some((store.to_path_buf(), place));
+        make_folder(store)?;
+    }
+    // The log first: a database without its log is mended by it, and not the other way round.
+    for name in ["memory.log", "memory.sqlite"] {
+        let (from, to) = (staging.join(name), store.join(name));
+        if from.exists() {
+            // A link does not go over what somebody made there meanwhile.
+            let moved = fs::hard_link(&from, &to).or_else(|why| match to.symlink_metadata() {
+                Ok(_) => Err(why),
+                Err(_) => fs::rename(&from, &to),
+            });
+            let of_before =
+                aside.as_ref().map(|(_, place)| format!("; the store of before lies in {}", place.display()));
+            moved.map_err(|why| format!("{}{}", named(&to, &why), of_before.unwrap_or_default()))?;
+        }
+    }
+    drop(lock);
+    let _ = File::open(store).and_then(|folder| folder.sync_all());
+    Ok(aside)
+}
+
+/// Writes a file that nobody else can read, and makes sure that it is what the manifest says.
+fn write_new(part: &Path, from: &mut dyn Read, entry: &Entry) -> Result<(), String> {
+    let named = |why: io::Error| format!("{}: {why}", part.display());
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part).map_err(named)?;
+    let mut from = from;
+    let (bytes, sum) = copy_summed(&mut from, &mut file).map_err(named)?;
+    if bytes != entry.bytes || sum != entry.blake3 {
+        return Err(format!("{} changed while it was put back", entry.name));
+    }
+    file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(named)?;
+    file.sync_all().map_err(named)
+}
+
+/// Makes a folder that only its user can enter, where there is none.
+fn make_folder(folder: &Path) -> Result<(), String> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|why| format!("{}: {why}", folder.display()))
+}
+
+/// Returns a name beside a place that nothing has yet.
+fn free(place: &Path, at: &str) -> PathBuf {
+    let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let named = |n: usize| {
+        let more = if n == 0 { String::new() } else { format!("-{n}") };
+        place.with_file_name(format!("{name}.before-{at}{more}"))
+    };
+    (0..).map(named).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| named(usize::MAX))
+}

@@ -1,0 +1,178 @@
+//! Backups with the built program: taken while the store is in use, whole or refused, and nothing is ever lost.
+
+use crate::cli::{Ran, program, run};
+use crate::support::engine::Home;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+const TILES: &str = "* Kitchen\n** TODO Order tiles\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n";
+
+/// A home with a plan that waits in its store, settings with a key, and a skill.
+fn home() -> (Home, String) {
+    let home = Home::new(&[("home.org", TILES)]);
+    std::fs::create_dir(home.file("sub")).expect("a folder");
+    std::fs::write(home.file("sub/more.org"), "* More\n").expect("a file");
+    let settings = settings(&home);
+    std::fs::create_dir_all(settings.join("skills")).expect("a folder");
+    std::fs::write(settings.join("prices.org"), "mine\n").expect("a file");
+    std::fs::write(settings.join(".env"), "# mine\nPLAN_HOURS=48\nOPENAI_API_KEY=topsecretvalue\n").expect("a file");
+    std::fs::set_permissions(settings.join(".env"), std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+    let asked = run(&home, &["ask", "mark order tiles done", "--json"]);
+    assert_eq!(asked.status, 3, "{asked:?}");
+    let plan = asked.json()["plans"][0]["id"].as_str().expect("an id").to_string();
+    (home, plan)
+}
+
+fn base(home: &Home) -> PathBuf {
+    home.folder.path().canonicalize().expect("it is there")
+}
+
+fn settings(home: &Home) -> PathBuf {
+    base(home).join("config/passepartout")
+}
+
+fn backup(home: &Home, name: &str, more: &[&str]) -> (String, Ran) {
+    let file = base(home).join(name).display().to_string();
+    let words: Vec<&str> = ["backup", &file, "--json"].into_iter().chain(more.iter().copied()).collect();
+    let ran = run(home, &words);
+    (file, ran)
+}
+
+fn names(file: &str) -> Vec<String> {
+    let mut archive = tar::Archive::new(std::fs::File::open(file).expect("it is there"));
+    let entries = archive.entries().expect("a tar");
+    entries.map(|entry| entry.expect("whole").path().expect("a name").display().to_string()).collect()
+}
+
+#[test]
+fn a_backup_is_taken_while_the_store_is_in_use_and_has_no_keys() {
+    let (home, _) = home();
+    let mut daemon = program(&home);
+    let mut daemon = daemon.arg("daemon").stderr(Stdio::null()).spawn().expect("it runs");
+    while run(&home, &["status"]).status != 0 {
+        std::thread::yield_now();
+    }
+    let (file, ran) = backup(&home, "one.tar", &["--memex"]);
+    daemon.kill().expect("it can be killed");
+    daemon.wait().expect("it ends");
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let mode = std::fs::metadata(&file).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let names = names(&file);
+    for name in [
+        "store/memory.sqlite",
+        "store/memory.log",
+        "settings/.env",
+        "settings/prices.org",
+        "memex/0/home.org",
+        "memex/0/sub/more.org",
+    ] {
+        assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
+    }
+    assert_eq!(names.last().map(String::as_str), Some("manifest.json"));
+    let bytes = std::fs::read(&file).expect("it is there");
+    let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    assert!(!has("topsecretvalue") && has("PLAN_HOURS=48"));
+    assert_eq!(backup(&home, "one.tar", &[]).1.status, 1, "a file that is there stays");
+    let (file, ran) = backup(&home, "keys.tar", &["--with-keys"]);
+    let bytes = std::fs::read(&file).expect("it is there");
+    assert!(ran.status == 0 && bytes.windows(14).any(|part| part == b"topsecretvalue"));
+    let left: Vec<_> = std::fs::read_dir(base(&home)).expect("a folder").map(|e| e.expect("one").file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().contains(".part")), "{left:?}");
+}
+
+#[test]
+fn a_store_is_put_back_and_what_was_there_lies_aside() {
+    let (home, plan) = home();
+    let (file, ran) = backup(&home, "one.tar", &["--memex"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let refused = run(&home, &["restore", &file]);
+    assert_eq!(refused.status, 4, "{refused:?}");
+    assert!(refused.err.contains("--force"), "{refused:?}");
+    // Afterwards more happens, which must not be lost.
+    std::fs::write(home.file("home.org"), "* Another\n").expect("a file");
+    std::fs::write(settings(&home).join("prices.org"), "theirs\n").expect("a file");
+    let ran = run(&home, &["restore", &file, "--force", "--memex", "--json"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let aside: Vec<(String, String)> = ran.json()["aside"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| (row["was"].as_str().expect("text").into(), row["is"].as_str().expect("text").into()))
+        .collect();
+    let of = |end: &str| aside.iter().find(|(was, _)| was.ends_with(end)).unwrap_or_else(|| panic!("{end}: {aside:?}"));
+    assert_eq!(std::fs::read_to_string(&of("home.org").1).expect("it is there"), "* Another\n");
+    assert_eq!(std::fs::read_to_string(&of("prices.org").1).expect("it is there"), "theirs\n");
+    assert!(Path::new(&of("state/passepartout").1).join("memory.sqlite").exists());
+    assert_eq!(home.read_file("home.org"), TILES);
+    assert_eq!(std::fs::read_to_string(settings(&home).join("prices.org")).expect("it is there"), "mine\n");
+    let env = std::fs::read_to_string(settings(&home).join(".env")).expect("it is there");
+    assert!(env.contains("topsecretvalue"), "a key that the backup lacks stays: {env}");
+    let verified = run(&home, &["memory", "verify"]);
+    assert_eq!(verified.status, 0, "{verified:?}");
+    let plans = run(&home, &["plans", "list", "--json"]).json();
+    assert_eq!(plans["plans"][0]["id"].as_str(), Some(plan.as_str()), "{plans}");
+}
+
+#[test]
+fn a_backup_goes_to_an_empty_place_without_force() {
+    let (home, plan) = home();
+    let (file, _) = backup(&home, "one.tar", &[]);
+    let elsewhere = base(&home).join("elsewhere").display().to_string();
+    let ran = run(&home, &["restore", &file, "--store", &elsewhere]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let plans = run(&home, &["plans", "list", "--json", "--store", &elsewhere]).json();
+    assert_eq!(plans["plans"][0]["id"].as_str(), Some(plan.as_str()), "{plans}");
+    assert_eq!(run(&home, &["restore", &file, "--store", &elsewhere]).status, 4);
+}
+
+#[test]
+fn a_store_in_use_and_a_damaged_backup_change_nothing() {
+    let (home, _) = home();
+    let (file, _) = backup(&home, "one.tar", &[]);
+    assert_eq!(run(&home, &["restore", &file, "--check", "--json"]).json()["whole"], true);
+    let mut daemon = program(&home);
+    let mut daemon = daemon.arg("daemon").stderr(Stdio::null()).spawn().expect("it runs");
+    while run(&home, &["status"]).status != 0 {
+        std::thread::yield_now();
+    }
+    let ran = run(&home, &["restore", &file, "--force"]);
+    assert!(ran.status == 4 && ran.err.contains("is in use by"), "{ran:?}");
+    daemon.kill().expect("it can be killed");
+    daemon.wait().expect("it ends");
+    let whole = std::fs::read(&file).expect("it is there");
+    let log = whole.windows(16).position(|part| part == b"store/memory.log").expect("the entry's header");
+    let mut flipped = whole.clone();
+    flipped[log + 512 + 40] ^= 1;
+    let before = std::fs::read(home.store().join("memory.sqlite")).expect("it is there");
+    for (name, bytes, says) in [
+        ("flipped", flipped, "is not what was written"),
+        ("cut", whole[..whole.len() / 2].to_vec(), ""),
+        ("none", b"no archive at all".to_vec(), ""),
+        ("empty", Vec::new(), "no manifest"),
+        ("evil", evil(), "has no place in a backup"),
+    ] {
+        let bad = base(&home).join(format!("{name}.tar"));
+        std::fs::write(&bad, bytes).expect("a file");
+        let ran = run(&home, &["restore", &bad.display().to_string(), "--force"]);
+        assert!(ran.status == 1 && ran.err.contains(says), "{name}: {ran:?}");
+        assert!(ran.err.contains("nothing was put back"), "{name}: {ran:?}");
+    }
+    assert_eq!(std::fs::read(home.store().join("memory.sqlite")).expect("it is there"), before);
+    assert!(!base(&home).join("outside").exists());
+}
+
+/// An archive whose entry leads out of where it is put.
+fn evil() -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    let name = b"settings/../../outside";
+    header.as_mut_bytes()[..name.len()].copy_from_slice(name);
+    header.set_entry_type(tar::EntryType::Regular);
+    header.set_size(4);
+    header.set_mode(0o600);
+    header.set_cksum();
+    builder.append(&header, &b"evil"[..]).expect("it is written");
+    builder.into_inner().expect("it ends")
+}
