@@ -243,7 +243,7 @@ mod tests {
                     reader.take_buffer_over(file, held, text, wanted)
                 }),
             };
-            tokio::spawn(listen(engine.clone(), clients, ears, read));
+            tokio::spawn(listen(engine.clone(), clients, ears, (read, crate::edge::runtime::Host::Emacs)));
             Held { inbox, own, outbox, woken, engine, disk, begun, go_on }
         }
 
