@@ -83,6 +83,20 @@ fn a_backup_is_taken_while_the_store_is_in_use_and_has_no_keys() {
 }
 
 #[test]
+fn a_backup_that_lies_among_the_notes_does_not_hold_itself() {
+    let (home, _) = home();
+    let (file, ran) = backup(&home, "memex/sub/own.tar", &["--memex"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let names = names(&file);
+    assert!(names.iter().any(|name| name == "memex/0/sub/more.org"), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("own.tar")), "{names:?}");
+    assert_eq!(run(&home, &["restore", &file, "--check"]).status, 0);
+    let left: Vec<_> =
+        std::fs::read_dir(home.file("sub")).expect("a folder").map(|e| e.expect("one").file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
 fn a_store_is_put_back_and_what_was_there_lies_aside() {
     let (home, plan) = home();
     let (file, ran) = backup(&home, "one.tar", &["--memex"]);

@@ -110,6 +110,8 @@ impl Drop for Staging {
 
 struct Archive {
     tar: tar::Builder<File>,
+    /// What is made for the archive itself, which may lie in a folder that is saved.
+    own: Vec<std::ffi::OsString>,
     files: Vec<Entry>,
     left_out: Vec<String>,
 }
@@ -117,7 +119,9 @@ struct Archive {
 impl Archive {
     fn new(part: &Path) -> io::Result<Archive> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part)?;
-        Ok(Archive { tar: tar::Builder::new(file), files: Vec::new(), left_out: Vec::new() })
+        let staging = part.with_extension("staging");
+        let own = [part, &staging].into_iter().filter_map(|path| path.file_name().map(Into::into)).collect();
+        Ok(Archive { tar: tar::Builder::new(file), own, files: Vec::new(), left_out: Vec::new() })
     }
 
     /// Takes everything in. The settings come first: the head of the store that is noted there is then no newer than
@@ -176,6 +180,7 @@ impl Archive {
             let entries: io::Result<Vec<fs::DirEntry>> = fs::read_dir(&folder).and_then(Iterator::collect);
             let mut entries = entries.map_err(told)?;
             entries.sort_by_key(fs::DirEntry::file_name);
+            entries.retain(|entry| !self.own.contains(&entry.file_name()));
             for entry in entries {
                 let path = entry.path();
                 let left_out = |why: &str| format!("{}: {why}", path.display());

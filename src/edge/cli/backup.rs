@@ -35,7 +35,8 @@ pub(super) fn run_backup(
         return Ok(DONE);
     }
     for line in &manifest.left_out {
-        eprintln!("left out: {}", exact(line));
+        // Who has closed standard error reads nothing.
+        let _ = writeln!(std::io::stderr(), "left out: {}", exact(line));
     }
     let named = exact(&file.display().to_string());
     writeln!(out, "{named}: {} files, {bytes} bytes.", manifest.files.len())?;

@@ -118,7 +118,8 @@ impl Talk {
 
     /// Says of one line why it was not asked, and goes on.
     fn refuse(&mut self, failure: &Failure) {
-        eprintln!("passepartout: {}", failure.text);
+        // Who has closed standard error reads nothing.
+        let _ = writeln!(std::io::stderr(), "passepartout: {}", failure.text);
         self.status = if self.at_terminal { DONE } else { worse(self.status, FAILED) };
     }
 }
