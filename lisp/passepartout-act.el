@@ -57,8 +57,11 @@
   "Answer the request in PAYLOAD when its verb is ours."
   (let* ((verb (plist-get payload :action))
          (request (plist-get payload :request))
-         (function (cdr (assq verb passepartout-act--verbs))))
+         (function (cdr (assq verb passepartout-act--verbs)))
+         (rule (passepartout-module-road :answer))
+         (answer (and rule (funcall rule payload))))
     (cond
+     (answer (when request (passepartout-reply request answer)))
      (function
       (condition-case problem
           (funcall function request payload)

@@ -226,6 +226,7 @@ Nothing is connected for this."
 (defun passepartout-chat--visit (file regexp)
   "Visit FILE, which must be there, at the heading with a match for REGEXP.
 A file of another machine is not even looked at: that would connect."
+  (passepartout-abroad-check-file file)
   (when (and (not (passepartout-chat--remote-p file))
              (file-readable-p file))
     (org-mark-ring-push)

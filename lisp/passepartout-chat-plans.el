@@ -104,7 +104,9 @@ Below a plan that was edited stands the one that came in its place."
 (defun passepartout-chat-ask-plans ()
   "Ask how the plans stand that this chat says are not done with.
 Nothing happens when the core is not running: it is asked when it is."
-  (let ((ids (and (passepartout-running-p) (passepartout-chat--open-plans)))
+  (let ((ids (and (passepartout-running-p)
+                  (passepartout-abroad-here-p (passepartout-chat--session))
+                  (passepartout-chat--open-plans)))
         (buffer (current-buffer)))
     (when ids
       (passepartout-request

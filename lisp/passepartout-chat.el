@@ -114,6 +114,8 @@ models.  Whichever buffer shows it, the answer is one of the chat itself."
            (private (passepartout-chat--private-p))
            (session (passepartout-chat--session)))
        (cond
+        ((passepartout-abroad-elsewhere session)
+         (user-error "%s" (passepartout-abroad-elsewhere session)))
         ((string-empty-p text)
          (user-error "Write your question after the star, then C-c RET"))
         ((> (string-bytes text) passepartout-events-text-limit)
@@ -312,8 +314,9 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
 ;;;; Commands
 
 (defun passepartout-chat--new-session ()
-  "Return a fresh name for a conversation."
-  (format "%s-%04x" (format-time-string "%Y%m%dT%H%M%S") (random 65536)))
+  "Return a fresh name for a conversation with the core that is used."
+  (passepartout-abroad-session
+   (format "%s-%04x" (format-time-string "%Y%m%dT%H%M%S") (random 65536))))
 
 (defvar-local passepartout-chat--project nil
   "A list of the project that this chat was opened for, which may be nil.
@@ -330,16 +333,22 @@ unless you have said which one it is to be."
 
 (defun passepartout-chat--name (project)
   "Return the name of a new chat buffer for PROJECT, a folder or nil."
-  (if project
-      (format "*Passepartout: %s*"
-              (file-name-nondirectory (directory-file-name project)))
-    "*Passepartout*"))
+  (cond
+   ((passepartout-module-road :name)
+    (format "*Passepartout: %s*" (passepartout-module-road :name)))
+   (project
+    (format "*Passepartout: %s*"
+            (file-name-nondirectory (directory-file-name project))))
+   (t "*Passepartout*")))
 
 (defun passepartout-chat--known (project)
   "Return the chat of PROJECT, a folder or nil, that was used last, or nil."
   (seq-find (lambda (buffer)
               (and (buffer-local-value 'passepartout-chat-mode buffer)
                    (not (buffer-base-buffer buffer))
+                   (with-current-buffer buffer
+                     (passepartout-abroad-here-p
+                      (passepartout-chat--session)))
                    (equal (list project)
                           (buffer-local-value 'passepartout-chat--project
                                               buffer))))
@@ -412,7 +421,8 @@ Reuse the chat of the current project, unless prefix argument NEW asks
 for a new one.  In a saved chat, go on with it."
   (interactive "P")
   (cond
-   ((and (not new) (derived-mode-p 'org-mode) (passepartout-chat--session))
+   ((and (not new) (derived-mode-p 'org-mode) (passepartout-chat--session)
+         (passepartout-abroad-here-p (passepartout-chat--session)))
     (passepartout-chat-adopt)
     (passepartout-chat-next))
    (t
@@ -426,7 +436,7 @@ for a new one.  In a saved chat, go on with it."
 (defun passepartout-chat--wake ()
   "Start the core while you write, so that the first answer comes sooner.
 Without a module it says what is missing, and how to go on."
-  (let ((obstacle (passepartout-module-obstacle)))
+  (let ((obstacle (passepartout-module-missing)))
     (if obstacle
         (message "%s; M-x passepartout-doctor says more" obstacle)
       (condition-case problem

@@ -435,7 +435,8 @@ file yet, the buffer holds the text that is shipped."
   (passepartout-request
    :identity nil
    (lambda (payload)
-     (let ((why (plist-get payload :error)))
+     (let ((why (or (plist-get payload :error)
+                    (passepartout-abroad-far (plist-get payload :file)))))
        (if why
            (message "Passepartout: %s" (passepartout-view-line why 500))
          (passepartout-context--visit-identity payload))))))

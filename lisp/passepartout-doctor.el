@@ -90,8 +90,10 @@ missing: " passepartout-doctor--failure)
 
 (defun passepartout-doctor--local ()
   "Return what Emacs can find out by itself."
-  (let ((obstacle (passepartout-module-obstacle)))
+  (let ((obstacle (passepartout-module-obstacle))
+        (finding (passepartout-module-road :finding)))
     (nconc
+     (and finding (list (funcall finding)))
      (passepartout-doctor--core)
      (passepartout-doctor--settings)
      (delq
@@ -104,7 +106,10 @@ missing: " passepartout-doctor--failure)
              :repair (and (version< emacs-version "28.2")
                           "Install a newer Emacs."))
        (list :name "module" :title "Module"
-             :state (if obstacle "unhealthy" "healthy")
+             :state (cond ((not obstacle) "healthy")
+                          ;; Over another road it is not wanted.
+                          (finding "unknown")
+                          (t "unhealthy"))
              :detail (or obstacle
                          (format "version %s%s" passepartout-version
                                  (if (passepartout-module-loaded-p)
@@ -207,8 +212,7 @@ Without a module nothing is asked of anybody: what Emacs found says
 what is to be done."
   (with-current-buffer (get-buffer passepartout-doctor--buffer-name)
     (setq passepartout-doctor--failure nil))
-  (if (and (not passepartout-module--transport)
-           (passepartout-module-obstacle))
+  (if (passepartout-module-missing)
       (passepartout-doctor--note "The core has not been checked, because its \
 module cannot be used; the line on the module says what to do.")
     (passepartout-doctor--note "Checking…")

@@ -32,6 +32,7 @@
 
 (require 'passepartout)
 (require 'passepartout-module)
+(require 'passepartout-abroad)
 (require 'cl-lib)
 (eval-when-compile (require 'subr-x))
 
@@ -170,13 +171,29 @@ The core is started when it is not running."
   (passepartout-events--send type payload session))
 
 (defun passepartout-events--send (type payload session)
-  "Send a message of TYPE with PAYLOAD in SESSION to the running core."
-  (passepartout-module-call
-   :send
-   (passepartout-events-encode
-    `(:type ,type
-      ,@(and session `(:meta (:session-id ,session)))
-      :payload ,payload))))
+  "Send a message of TYPE with PAYLOAD in SESSION to the running core.
+To a core outside of this Emacs goes what may go there."
+  (let* ((outgoing (passepartout-module-road :outgoing))
+         (may (if outgoing (funcall outgoing payload session) payload)))
+    (if (and (or (null may) (stringp may)) outgoing)
+        (passepartout-events--kept payload may)
+      (passepartout-module-call
+       :send
+       (passepartout-events-encode
+        `(:type ,type
+          ,@(and session `(:meta (:session-id ,session)))
+          :payload ,may))))))
+
+(defun passepartout-events--kept (payload why)
+  "Answer for the core what is not sent: PAYLOAD, because of WHY.
+Without WHY nobody is told."
+  (let* ((number (plist-get payload :request))
+         (function (gethash number passepartout-events--requests)))
+    (remhash number passepartout-events--requests)
+    (cond ((null why))
+          (function (run-at-time 0 nil #'passepartout-events--call
+                                 function (list (list :error why))))
+          (t (user-error "%s" why)))))
 
 (defun passepartout-send-event (sensor payload &optional session)
   "Send an event of SENSOR, a keyword, with PAYLOAD in SESSION."
@@ -285,8 +302,15 @@ Another core would not know what it is a slice of."
                      (format "A message of the core cannot be read: %s"
                              (error-message-string problem)))
                     nil))))
-    (when (and (consp message) (keywordp (car message)))
+    (when (and (consp message) (keywordp (car message))
+               (passepartout-events--new-p message))
       (passepartout-events--dispatch message))))
+
+(defun passepartout-events--new-p (message)
+  "Return non-nil unless MESSAGE came before.
+After a lost connection some may come again."
+  (let ((heard (passepartout-module-road :heard)))
+    (or (null heard) (funcall heard message))))
 
 (defun passepartout-events--dispatch (message)
   "Hand MESSAGE, a plist, to its subscribers; contain their errors."
@@ -349,8 +373,11 @@ Another core would not know what it is a slice of."
   (unless (passepartout-running-p)
     (passepartout-module-transport)
     ;; What is wrong in the settings is said before anything is begun.
-    (let* ((settings (passepartout-events-encode
-                      (passepartout-events--settings)))
+    (let* ((settings (if (passepartout-module-road :tag)
+                         ;; It has settings and keys of its own.
+                         (copy-sequence "nil")
+                       (passepartout-events-encode
+                        (passepartout-events--settings))))
            (pipe (let ((process-adaptive-read-buffering nil))
                    (make-pipe-process
                     :name "passepartout"
@@ -387,19 +414,28 @@ Another core would not know what it is a slice of."
   "Begin anew: the process that did the work has ended, as PAYLOAD says.
 Who waits for an answer is told so, and so is the user."
   (let ((text (or (plist-get payload :text) "The core has ended."))
-        (waiting nil))
-    (maphash (lambda (_number function) (push function waiting))
-             passepartout-events--requests)
-    (clrhash passepartout-events--requests)
+        (waiting (passepartout-events--waiting)))
     ;; First of all: what is sent before it is held back by the relay.
     (passepartout-events--hello)
     ;; This Emacs may do the work now, by what it was started with.
     (passepartout-events--send-org)
-    (dolist (function waiting)
-      (passepartout-events--call function (list (list :error text))))
+    (passepartout-events--disappoint waiting text)
     (passepartout-events--dispatch
      `(:type :status :payload (:state "stopped" :text ,text)))
     (passepartout-events--tell "warning" text)))
+
+(defun passepartout-events--waiting ()
+  "Return the functions that wait for a response; nothing waits any more."
+  (let (waiting)
+    (maphash (lambda (_number function) (push function waiting))
+             passepartout-events--requests)
+    (clrhash passepartout-events--requests)
+    waiting))
+
+(defun passepartout-events--disappoint (waiting text)
+  "Tell the functions WAITING that no response comes, as TEXT says."
+  (dolist (function waiting)
+    (passepartout-events--call function (list (list :error text)))))
 
 (passepartout-subscribe :event :core-lost #'passepartout-events--core-lost)
 
@@ -643,8 +679,10 @@ The module sees only those that Emacs was started with."
     (nreverse variables)))
 
 (defun passepartout-events-project ()
-  "Return the folder of the current project, or nil."
-  (cond (passepartout-project
+  "Return the folder of the current project, or nil.
+A core outside of this Emacs has a project of its own."
+  (cond ((passepartout-module-road :tag) nil)
+        (passepartout-project
          (expand-file-name passepartout-project))
         ((file-remote-p default-directory) nil)
         (t (let ((project (project-current nil)))

@@ -145,6 +145,7 @@
     (let* ((job (passepartout-jobs--here))
            (file (plist-get job :file))
            (title (plist-get job :title)))
+      (passepartout-abroad-check-file (passepartout-view-line file))
       (unless (and (stringp file) (file-readable-p file))
         (user-error "Its file is not there any more"))
       (find-file-other-window file)

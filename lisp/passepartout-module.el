@@ -67,7 +67,15 @@
 (defvar passepartout-module--transport nil
   "How to reach the core: a plist of five functions, or nil for the module.
 The keys are :start (of a pipe process and a text), :send (of a text),
-:receive (of a number of bytes), :stop and :version.")
+:receive (of a number of bytes), :stop and :version.
+
+A core outside of this Emacs has more keys: :name and :tag, what it is
+called for people and in the names of conversations; :files, non-nil
+when its files are those of this machine; :outgoing, a function of a
+payload and a session that returns what of it may go there; :answer, a
+function of a request's payload that returns what is answered at once;
+:heard, a function of a message that returns nil when it came before;
+and :finding, a function that returns a check for the doctor.")
 
 ;;;; The transport
 
@@ -86,6 +94,16 @@ The module is loaded when it is needed and not there yet."
 (defun passepartout-module-call (name &rest arguments)
   "Call the function NAME of the transport with ARGUMENTS."
   (apply (plist-get (passepartout-module-transport) name) arguments))
+
+(defun passepartout-module-road (key)
+  "Return what the transport has at KEY; nil for the core of this Emacs."
+  (plist-get passepartout-module--transport key))
+
+(defun passepartout-module-missing ()
+  "Return why the core cannot be reached for want of the module, or nil.
+Over another road it is not wanted."
+  (and (not passepartout-module--transport)
+       (passepartout-module-obstacle)))
 
 ;;;; Finding
 

@@ -193,6 +193,7 @@ them; about half of those seconds goes into collecting garbage."
 (defun passepartout-query-buffer (hit)
   "Return the buffer of the file of HIT with point at its heading."
   (let ((file (plist-get hit :file)))
+    (passepartout-abroad-check-file (passepartout-view-line file 200))
     (unless (and file (or (find-buffer-visiting file)
                           (file-readable-p file)))
       (user-error "%s cannot be read any more; M-x passepartout-rescan"

@@ -81,8 +81,9 @@
   :group 'passepartout
   (set-syntax-table emacs-lisp-mode-syntax-table)
   (setq passepartout-repl--session
-        (format "repl-%s-%04x" (format-time-string "%Y%m%dT%H%M%S")
-                (random 65536))
+        (passepartout-abroad-session
+         (format "repl-%s-%04x" (format-time-string "%Y%m%dT%H%M%S")
+                 (random 65536)))
         passepartout-repl--mark (make-marker)
         passepartout-repl--input (make-marker)
         passepartout-repl--ring (make-ring 200))
@@ -228,6 +229,8 @@
 (defun passepartout-repl--send (code)
   "Have CODE evaluated."
   (passepartout-start)
+  (let ((why (passepartout-abroad-elsewhere passepartout-repl--session)))
+    (when why (user-error "%s" why)))
   (ring-insert passepartout-repl--ring (string-trim code))
   (setq passepartout-repl--index nil
         passepartout-repl--said nil

@@ -109,6 +109,7 @@ settings have no say in a text that somebody else wrote."
          (file (if (file-directory-p file)
                    (expand-file-name "SKILL.md" file)
                  file)))
+    (passepartout-abroad-check-file (passepartout-view-line file))
     (if (plist-get skill :own)
         (find-file-other-window file)
       (switch-to-buffer-other-window (find-file-noselect file nil t)))))
@@ -360,16 +361,20 @@ and save.  Nothing is in use before you have saved it."
   (passepartout-skills--ask
    :skill-template (list :skill name :kind kind)
    (lambda (payload)
-     (let ((file (plist-get payload :file)))
-       (if (or (file-exists-p file) (get-file-buffer file))
-           (message "Passepartout: there is a skill %s already"
-                    (passepartout-view-line name 64))
+     (let* ((file (plist-get payload :file))
+            (far (passepartout-abroad-far (passepartout-view-line file))))
+       (cond
+        (far (message "Passepartout: %s" far))
+        ((or (file-exists-p file) (get-file-buffer file))
+         (message "Passepartout: there is a skill %s already"
+                  (passepartout-view-line name 64)))
+        (t
          (make-directory (file-name-directory file) t)
          (find-file-other-window file)
          (insert (plist-get payload :text))
          (goto-char (point-min))
          (message "Save it with %s; test it with M-x passepartout-skill-test"
-                  (substitute-command-keys "\\[save-buffer]")))))))
+                  (substitute-command-keys "\\[save-buffer]"))))))))
 
 (defun passepartout-skills--own-name ()
   "Return the name of the skill of this buffer or at point, or nil."

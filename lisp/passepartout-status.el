@@ -62,16 +62,29 @@
 (defun passepartout-status--show ()
   "Bring the mode line up to date."
   (let* ((count (passepartout-status--count))
-         (text (if (and (> count 0) (passepartout-running-p))
-                   (propertize
-                    (format " [%d plan%s]" count (if (= count 1) "" "s"))
-                    'face 'passepartout-attention
-                    'help-echo "Flight plans wait; mouse-1 shows them"
-                    'local-map passepartout-status--map)
-                 "")))
+         (text (concat
+                (passepartout-status--road)
+                (and (> count 0) (passepartout-running-p)
+                     (propertize
+                      (format " [%d plan%s]" count (if (= count 1) "" "s"))
+                      'face 'passepartout-attention
+                      'help-echo "Flight plans wait; mouse-1 shows them"
+                      'local-map passepartout-status--map)))))
     (unless (equal-including-properties text passepartout-status--mode-line)
       (setq passepartout-status--mode-line text)
       (force-mode-line-update t))))
+
+(defun passepartout-status--road ()
+  "Return which core is used, when it is not that of this Emacs."
+  (let ((name (passepartout-module-road :name))
+        (state (plist-get passepartout-status--last :state)))
+    (and name
+         (passepartout-running-p)
+         (propertize
+          (format " [%s%s]" (passepartout-view-line name 30)
+                  (if (member state '("not connected" "not answering"))
+                      (concat ": " state) ""))
+          'help-echo "Connected to this core; M-x passepartout-doctor says how"))))
 
 (defun passepartout-status--install ()
   "Add the count of plans to the mode line."
@@ -96,6 +109,10 @@
       (string-join
        (delq nil
              (list
+              (and (passepartout-module-road :name)
+                   (format "connected to %s"
+                           (passepartout-view-line
+                            (passepartout-module-road :name) 40)))
               (and unhealthy "unhealthy (M-x passepartout-doctor)")
               (cond ((and (equal state "reading") (consp reading))
                      (format "reading %s of %s files" (car reading)

@@ -576,6 +576,10 @@ A key that was meant for something else then approves nothing."
 (autoload 'passepartout-query-insert-block "passepartout-query-block"
   "Insert a dynamic block that holds what fits a query." t)
 (autoload 'org-dblock-write:passepartout-query "passepartout-query-block")
+(autoload 'passepartout-connect "passepartout-connect"
+  "Have all commands of Passepartout mean the core at WHERE." t)
+(autoload 'passepartout-disconnect "passepartout-connect"
+  "Have all commands of Passepartout mean the core of this Emacs." t)
 (autoload 'passepartout-restart "passepartout-events"
   "Stop the core and start it again." t)
 (autoload 'passepartout-stop "passepartout-events"

@@ -37,6 +37,7 @@
 (require 'passepartout-plan)
 (require 'passepartout-log)
 (require 'passepartout-chat)
+(require 'passepartout-road)
 
 (defconst passepartout-real--here
   (file-name-directory (or load-file-name buffer-file-name))
@@ -172,9 +173,10 @@
   "Start the core and wait until it has read the memex."
   (passepartout-start)
   (passepartout-real-until
-    (seq-some (lambda (line)
-                (string-search "the memex has" (plist-get line :text)))
-              passepartout-real-lines)))
+    (or (passepartout-road-read-p)
+        (seq-some (lambda (line)
+                    (string-search "the memex has" (plist-get line :text)))
+                  passepartout-real-lines))))
 
 ;;;; The scripted model
 

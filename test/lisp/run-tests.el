@@ -10,6 +10,9 @@
 ;; what they define, in a world of its own: home, store, settings and
 ;; cache are fresh folders.  The environment variable
 ;; PASSEPARTOUT_MODULE names the module to test.
+;;
+;; With PASSEPARTOUT_ROAD=socket the tests that talk with a core are run
+;; over a Unix socket; passepartout-road.el says how, and which are not.
 
 ;;; Code:
 
@@ -20,6 +23,8 @@
   "Folder of the tests.")
 
 (defvar passepartout-module-file)
+(declare-function passepartout-road-install "passepartout-road" ())
+(declare-function passepartout-road-selector "passepartout-road" ())
 
 (defun passepartout-tests--world ()
   "Make a fresh world and return its folder."
@@ -78,8 +83,11 @@ then count for Lisp that is not compiled to machine code, as ours is."
       (dolist (file files)
         (require (intern (file-name-base file)) file)))
     (let ((ert-batch-backtrace-right-margin 200)
-          (selector (getenv "PASSEPARTOUT_TESTS")))
-      (ert-run-tests-batch-and-exit (or selector t)))))
+          (selector (or (getenv "PASSEPARTOUT_TESTS") t)))
+      (when (equal (getenv "PASSEPARTOUT_ROAD") "socket")
+        (passepartout-road-install)
+        (setq selector (list 'and selector (passepartout-road-selector))))
+      (ert-run-tests-batch-and-exit selector))))
 
 (provide 'run-tests)
 ;;; run-tests.el ends here

@@ -1,0 +1,286 @@
+;;; passepartout-connect.el --- Commands that take another road to a core  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; `passepartout-connect' has all commands mean a core outside of this
+;; Emacs: by a Unix socket of this machine, or by TCP on its loopback
+;; address, behind which ssh may lead to another one.
+;; `passepartout-disconnect' goes back to the core of this Emacs.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'passepartout-events)
+(require 'passepartout-abroad)
+(require 'passepartout-greet)
+(require 'passepartout-remote)
+(require 'cl-lib)
+
+(defcustom passepartout-hosts nil
+  "Cores that you connect to, for `passepartout-connect'.
+Each is (NAME . ADDRESS).  NAME is what you call it, which stands in
+chats with it and in the line of auth-source with its cookie.  ADDRESS
+is HOST:PORT, with the loopback address of this machine for HOST, or
+the file of a Unix socket, or a folder with a store."
+  :type '(alist :key-type (string :tag "Name")
+                :value-type (string :tag "HOST:PORT, socket or store"))
+  :group 'passepartout
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
+(defconst passepartout-connect-port 9105
+  "The port that a core listens at when it was not told another one.")
+
+(defvar passepartout-connect-history nil
+  "What you connected to.")
+
+;;;; The transport
+
+(defun passepartout-remote--send (road text)
+  "Queue TEXT, one message, for ROAD."
+  (let ((frame (passepartout-frame-encode text)))
+    (when (> (+ (length frame) (passepartout-remote--road-waiting road))
+             passepartout-remote--waiting-most)
+      (signal 'passepartout-error
+              (list (format "Too much waits for “%s” already"
+                            (passepartout-remote--road-name road)))))
+    (push frame (passepartout-remote--road-queue road))
+    (cl-incf (passepartout-remote--road-waiting road) (length frame))
+    (passepartout-remote--flush road)))
+
+(defun passepartout-remote--receive (road characters)
+  "Return about CHARACTERS of the texts that ROAD has for Emacs, in order."
+  (let ((ready (nreverse (passepartout-remote--road-ready road)))
+        (full (passepartout-remote--full-p road))
+        (taken nil) (size 0))
+    (while (and ready (< size characters))
+      (setq size (+ size (length (car ready))))
+      (push (pop ready) taken))
+    (setf (passepartout-remote--road-ready road) (nreverse ready))
+    (cl-decf (passepartout-remote--road-size road) size)
+    (when (and full (not (passepartout-remote--full-p road)))
+      (passepartout-remote--again road))
+    (nreverse taken)))
+
+(defun passepartout-remote--new-p (road message)
+  "Note that MESSAGE of ROAD is handled; return nil when it was before."
+  (let ((number (plist-get (plist-get message :meta) :number)))
+    (or (not (natnump number))
+        (and (> number (passepartout-remote--road-seen road))
+             (setf (passepartout-remote--road-seen road) number)))))
+
+(defun passepartout-connect--finding (road)
+  "Return a check for the doctor that says how ROAD is."
+  (let ((state (passepartout-remote--road-state road))
+        (doubt (passepartout-remote--road-doubt road))
+        (where (passepartout-remote--where road)))
+    (list :name "road"
+          :title (format "Connection to %s"
+                         (passepartout-remote--road-name road))
+          :state (if (eq state 'open) "healthy" "degraded")
+          :detail
+          (pcase state
+            ('open
+             (format "by %s%s%s" where
+                     (if (passepartout-remote--tcp-p road)
+                         ", proved by the cookie" "")
+                     (if (stringp doubt)
+                         (format "; it grants the rights of a command: %s"
+                                 doubt)
+                       "")))
+            ('lost (format "by %s; lost: %s; tried again" where
+                           (passepartout-remote--road-why road)))
+            (_ (format "by %s; it is being made" where)))
+          :repair "M-x passepartout-disconnect goes back to the core of this \
+Emacs.")))
+
+(defun passepartout-connect--tag (name)
+  "Return NAME as it stands in the names of conversations."
+  (replace-regexp-in-string "[^[:alnum:]._-]+" "-" name))
+
+(defun passepartout-connect--transport (road)
+  "Return the transport over ROAD."
+  (list :start (lambda (_pipe _settings) (passepartout-connect--begin road))
+        :send (lambda (text) (passepartout-remote--send road text))
+        :receive (lambda (bytes) (passepartout-remote--receive road bytes))
+        :stop (lambda () (passepartout-remote--shut road))
+        :version (lambda () passepartout-version)
+        :name (passepartout-remote--road-name road)
+        :tag (passepartout-connect--tag (passepartout-remote--road-name road))
+        :files (not (passepartout-remote--tcp-p road))
+        :outgoing #'passepartout-abroad-outgoing
+        :answer #'passepartout-abroad-answer
+        :heard (lambda (message) (passepartout-remote--new-p road message))
+        :finding (lambda () (passepartout-connect--finding road))))
+
+(defun passepartout-connect--begin (road)
+  "Begin with ROAD, as one that was never open."
+  (setf (passepartout-remote--road-once road) nil
+        (passepartout-remote--road-token road) nil
+        (passepartout-remote--road-seen road) 0
+        (passepartout-remote--road-ready road) nil
+        (passepartout-remote--road-size road) 0
+        (passepartout-remote--road-queue road) nil
+        (passepartout-remote--road-waiting road) 0
+        (passepartout-remote--road-tries road) 0)
+  (condition-case problem
+      (passepartout-remote--dial road)
+    (error
+     (passepartout-remote--shut road)
+     (signal 'passepartout-error
+             (list (format "Not connected to “%s”: %s"
+                           (passepartout-remote--road-name road)
+                           (passepartout-remote--words problem)))))))
+
+;;;; Addresses
+
+(defun passepartout-connect--store ()
+  "Return the folder of the store of this user's own core."
+  (let ((state (getenv "XDG_STATE_HOME"))
+        (store (default-value 'passepartout-store)))
+    (expand-file-name
+     (or store
+         (expand-file-name "passepartout"
+                           (if (and state (file-name-absolute-p state)) state
+                             "~/.local/state"))))))
+
+(defun passepartout-connect--socket (file)
+  "Return the socket that FILE is, or that the owner of the store FILE has."
+  (if (not (file-directory-p file))
+      file
+    (let ((lock (expand-file-name "lock" file)))
+      (with-temp-buffer
+        (when (file-readable-p lock)
+          (insert-file-contents-literally lock nil 0 4096))
+        (let ((line (nth 1 (split-string (buffer-string) "\n"))))
+          (if (and line (string-prefix-p "/" line))
+              (decode-coding-string line 'utf-8-unix)
+            (expand-file-name "socket" file)))))))
+
+(defun passepartout-connect--loopback (host)
+  "Return the numbers of HOST when it is this machine, else nil."
+  (cond ((equal host "localhost") "127.0.0.1")
+        ((string-match-p "\\`127\\(?:\\.[0-9]\\{1,3\\}\\)\\{3\\}\\'" host) host)
+        ((equal host "::1") host)))
+
+(defun passepartout-connect--address (where)
+  "Return the address that WHERE says: a socket's file, or (HOST . PORT)."
+  (cond
+   ((string-match-p "\\`[~/.]" where)
+    (let ((file (expand-file-name where)))
+      (when (file-remote-p file)
+        (user-error "%s is a file of another machine; M-x passepartout-connect \
+takes a socket of this one" where))
+      (passepartout-connect--socket file)))
+   ((string-match "\\`\\(?:\\[\\([^]]+\\)\\]\\|\\([^]:[]+\\)\\)\\(?::\\([0-9]+\\)\\)?\\'"
+                  where)
+    (let* ((host (or (match-string 1 where) (match-string 2 where)))
+           (port (if (match-string 3 where)
+                     (string-to-number (match-string 3 where))
+                   passepartout-connect-port))
+           (here (passepartout-connect--loopback host)))
+      (unless (<= 1 port 65535)
+        (user-error "%d is no port" port))
+      (unless here
+        (user-error "Nothing is sent over a network in the clear.  Let ssh \
+lead there: ssh -N -L %d:127.0.0.1:%d %s, then M-x passepartout-connect RET \
+127.0.0.1:%d" port port host port))
+      (cons here port)))
+   (t (user-error "%s is no host, HOST:PORT or socket" where))))
+
+(defun passepartout-connect--road (where)
+  "Return a road to WHERE, a name of `passepartout-hosts' or an address."
+  (let* ((known (assoc where passepartout-hosts))
+         (address (passepartout-connect--address
+                   (if known (cdr known) where)))
+         (name (cond (known where)
+                     ((consp address)
+                      (format "%s:%d" (car address) (cdr address)))
+                     ((equal address (passepartout-connect--socket
+                                      (passepartout-connect--store)))
+                      "local")
+                     (t (abbreviate-file-name address)))))
+    (passepartout-remote--make
+     :name name :address address
+     :cookie (and (consp address)
+                  (let ((cookie (passepartout-greet-cookie
+                                 (if known where (car address)) (cdr address)
+                                 (passepartout-connect--store))))
+                    (lambda () cookie))))))
+
+;;;; Commands
+
+(defun passepartout-connect--read ()
+  "Ask for what to connect to."
+  (let ((here (passepartout-connect--socket (passepartout-connect--store))))
+    (completing-read
+     "Connect to the core (a name, HOST:PORT or a socket): "
+     (delete-dups
+      (append (mapcar #'car passepartout-hosts)
+              (copy-sequence passepartout-connect-history)
+              (and (file-exists-p here) (list (abbreviate-file-name here)))))
+     nil nil nil 'passepartout-connect-history)))
+
+;;;###autoload
+(defun passepartout-connect (where)
+  "Have all commands of Passepartout mean the core at WHERE.
+WHERE is a name of `passepartout-hosts', HOST or HOST:PORT on the
+loopback address of this machine, the file of a Unix socket, or a
+folder with a store.  Over TCP both ends prove that they know the cookie
+of the store, which auth-source has as the password of the user
+passepartout for that host and port.
+
+That core works with its own files, settings and keys, on its own host.
+Of this Emacs it is sent what you write in chats with it and ask it
+for, and shows what it answers.  \\[passepartout-disconnect] goes back."
+  (interactive (list (passepartout-connect--read)))
+  (let ((road (passepartout-connect--road (string-trim where))))
+    (when (and (passepartout-running-p)
+               (called-interactively-p 'interactive)
+               (not (y-or-n-p (format "Leave the core that is used, for \
+“%s”? " (passepartout-remote--road-name road)))))
+      (user-error "Not connected"))
+    (passepartout-stop)
+    (setq passepartout-remote--road road
+          passepartout-module--transport (passepartout-connect--transport road))
+    (condition-case problem
+        (passepartout-start)
+      (error
+       (passepartout-remote--leave)
+       (signal (car problem) (cdr problem))))))
+
+;;;###autoload
+(defun passepartout-disconnect ()
+  "Have all commands of Passepartout mean the core of this Emacs again.
+The core that was connected to goes on with what it does."
+  (interactive)
+  (unless passepartout-remote--road
+    (user-error "This Emacs is connected to no other core"))
+  (let ((name (passepartout-remote--road-name passepartout-remote--road))
+        (waiting (passepartout-events--waiting)))
+    (passepartout-remote--leave)
+    (passepartout-events--disappoint
+     waiting (format "The connection to “%s” was given up." name))
+    (message "Passepartout: disconnected from “%s”" name)))
+
+(provide 'passepartout-connect)
+;;; passepartout-connect.el ends here
