@@ -99,6 +99,11 @@ those of this Emacs stay here"))
     (:skill-reload :folders))
   "By sensor or action, the keys that tell of files of this machine.")
 
+(defconst passepartout-abroad--talk
+  '(:user-input :user-command :interrupt :repl-eval :context :inspect)
+  "Sensors and actions that carry a conversation, or end one.
+A plan belongs to a conversation of its core's, whoever decides about it.")
+
 (defun passepartout-abroad--drop (payload keys)
   "Return PAYLOAD, a plist, without KEYS."
   (let (left)
@@ -113,7 +118,9 @@ those of this Emacs stay here"))
 Return nil when such a core hears nothing of it, and a string when it
 cannot be asked for that, which says why."
   (let* ((name (or (plist-get payload :sensor) (plist-get payload :action)))
-         (elsewhere (and session (passepartout-abroad-elsewhere session))))
+         (elsewhere (and session
+                         (memq name passepartout-abroad--talk)
+                         (passepartout-abroad-elsewhere session))))
     (cond
      ((memq name passepartout-abroad--kept) nil)
      ;; Closing a chat of another core is nobody's loss here.

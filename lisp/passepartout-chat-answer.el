@@ -47,6 +47,7 @@
 (defun passepartout-chat--find-buffer (session)
   "Return the live chat of SESSION, or nil."
   (and session
+       (passepartout-abroad-here-p session)
        (seq-find (lambda (buffer)
                    (and (buffer-local-value 'passepartout-chat-mode buffer)
                         (not (buffer-base-buffer buffer))

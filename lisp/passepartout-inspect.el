@@ -169,6 +169,13 @@ says whether others were asked for since."
       (setq asked (cddr asked)))
     sent))
 
+(defun passepartout-inspect--chat ()
+  "Return whose last request is meant in a chat with a core elsewhere.
+Such a core shows requests of the chat that asks, and no others."
+  (and (passepartout-module-road :tag)
+       (bound-and-true-p passepartout-chat-mode)
+       (list :session (plist-get (passepartout-chat-question) :session))))
+
 ;;;###autoload
 (defun passepartout-inspect (&optional question)
   "Show the request that was sent to a model last, byte for byte.
@@ -181,11 +188,14 @@ it, elsewhere that of a QUESTION which is asked for."
    (list (and current-prefix-arg
               (or (passepartout-chat-question)
                   (list :text (read-string "Show the request of: "))))))
-  (let ((question (if (stringp question) (list :text question) question))
+  (let ((here (current-buffer))
+        (question (if (stringp question) (list :text question) question))
         (buffer (passepartout-view-buffer passepartout-inspect--buffer-name
                                           'passepartout-view-mode)))
     (with-current-buffer buffer
-      (setq passepartout-inspect--asked question
+      (setq passepartout-inspect--asked
+            (or question
+                (with-current-buffer here (passepartout-inspect--chat)))
             passepartout-view--refresh #'passepartout-inspect--fetch))
     (pop-to-buffer buffer)
     (passepartout-inspect--fetch)))

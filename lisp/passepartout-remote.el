@@ -233,8 +233,32 @@ WORK, PATIENCE, RETRY and BEAT are timers."
               (run-at-time pause nil #'passepartout-remote--connect road))
         (when first (passepartout-remote--tell-lost road why))))))
 
+(defun passepartout-remote--drop-slices (road)
+  "Send no more of a long text over ROAD that was under way in slices.
+Those before may be lost, and the core would not know that one is
+missing.  Who sent them is told."
+  (let ((slice "\\`[0-9a-f]+(:type :request.*? :payload (:action :edit-plan \
+:request \\([0-9]+\\) ")
+        (kept nil))
+    ;; What is still to be cut into slices belongs to another life.
+    (cl-incf passepartout-events--life)
+    (dolist (frame (reverse (passepartout-remote--road-queue road)))
+      (if (not (string-match slice frame))
+          (push frame kept)
+        (cl-decf (passepartout-remote--road-waiting road) (length frame))
+        (let* ((number (string-to-number (match-string 1 frame)))
+               (function (gethash number passepartout-events--requests)))
+          (remhash number passepartout-events--requests)
+          (when function
+            (passepartout-events--call
+             function
+             (list (list :error "The connection was lost while the text was \
+sent; finish the edit again.")))))))
+    (setf (passepartout-remote--road-queue road) kept)))
+
 (defun passepartout-remote--tell-lost (road why)
   "Tell the user that ROAD was lost, because of WHY."
+  (passepartout-remote--drop-slices road)
   (setf (passepartout-remote--road-silent road) nil
         (passepartout-remote--road-risk road)
         (< 0 (passepartout-remote--road-written road)))

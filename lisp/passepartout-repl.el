@@ -145,6 +145,7 @@
 (defun passepartout-repl--find-buffer (session)
   "Return the REPL of SESSION, or nil."
   (and session
+       (passepartout-abroad-here-p session)
        (seq-find (lambda (buffer)
                    (equal session (buffer-local-value
                                    'passepartout-repl--session buffer)))

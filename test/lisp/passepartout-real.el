@@ -173,10 +173,9 @@
   "Start the core and wait until it has read the memex."
   (passepartout-start)
   (passepartout-real-until
-    (or (passepartout-road-read-p)
-        (seq-some (lambda (line)
-                    (string-search "the memex has" (plist-get line :text)))
-                  passepartout-real-lines))))
+    (seq-some (lambda (line)
+                (string-search "the memex has" (plist-get line :text)))
+              passepartout-real-lines)))
 
 ;;;; The scripted model
 

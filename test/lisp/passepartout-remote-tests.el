@@ -664,6 +664,45 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
       (should (= 0 (passepartout-remote--road-tries
                     passepartout-remote--road))))))
 
+(ert-deftest passepartout-remote-a-text-that-was-cut-is-never-put-together ()
+  (passepartout-remote-tests--with (nil)
+    (passepartout-remote-tests--connect)
+    (let ((core passepartout-remote-tests--core)
+          (answers nil) (sent 0)
+          (passepartout-events--slice-seconds -1))
+      (cl-flet ((slice (text first more)
+                  (passepartout-request
+                   :edit-plan `(:plan "P1" :name "text" :value ,text
+                                :first ,first :more ,more)
+                   (lambda (answer) (push answer answers)) "emacs-7")))
+        ;; The first slice goes, the second waits, the third is not cut yet.
+        (passepartout-events-slices
+         (make-string 150000 ?x)
+         (lambda (text more)
+           (slice text (= 1 (cl-incf sent)) more)
+           (when (= 1 sent)
+             (delete-process (passepartout-remote-tests--core-connection core))
+             (passepartout-remote-tests--until
+               (eq 'lost (passepartout-remote--road-state
+                          passepartout-remote--road)))
+             (slice "the second" nil t)
+             (setf (passepartout-remote--road-tries
+                    passepartout-remote--road)
+                   0)
+             (passepartout-remote--tell-lost passepartout-remote--road "x"))
+           t))
+        (passepartout-remote-tests--until
+          (eq 'open (passepartout-remote--road-state
+                     passepartout-remote--road)))
+        (passepartout-request :trace nil #'ignore)
+        (passepartout-remote-tests--until
+          (passepartout-remote-tests--heard :trace))
+        (should (= 1 sent))
+        (should (string-search "finish the edit again"
+                               (plist-get (car answers) :error)))
+        ;; The plan is one of another conversation of the core's, all the same.
+        (should (<= (length (passepartout-remote-tests--heard :edit-plan)) 1))))))
+
 (ert-deftest passepartout-remote-a-core-that-forgot-is-begun-with-anew ()
   (pcase-dolist (`(,key . ,value) '((:forget . t) (:plain . t)))
     (passepartout-remote-tests--with (nil key value)
@@ -815,6 +854,17 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
             (list (cons "box" (passepartout-remote-tests--where))))
       (passepartout-connect "box")
       (with-current-buffer local
+        ;; Nor does that core write into a chat that is not with it.
+        (let ((mine (passepartout-chat--session)) (before (buffer-string)))
+          (passepartout-remote-tests--until
+            (passepartout-remote-tests--heard :hello))
+          (passepartout-remote-tests--say
+           :event '(:action :turn-started :turn 9 :follows 8) mine)
+          (passepartout-remote-tests--say
+           :stream-chunk '(:turn 9 :text "Evil.") mine)
+          (passepartout-remote-tests--say :status '(:state "idle"))
+          (passepartout-remote-tests--until passepartout-status--last)
+          (should (equal before (buffer-string))))
         (goto-char (point-max))
         (insert "what I told my own core")
         (should-error (passepartout-chat-send) :type 'user-error)

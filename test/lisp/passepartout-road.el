@@ -41,9 +41,53 @@
   (file-name-directory (or load-file-name buffer-file-name))
   "Folder of this file.")
 
+(defconst passepartout-road--reasons
+  '((buffers . "the core edits its files on its own host: no buffer of this
+Emacs is told to it or edited by it")
+    (human . "only the user's own Emacs may, which an Emacs without the module
+is not shown to be")
+    (tools . "tools of this Emacs are not lent"))
+  "Reasons why a test cannot apply, by name.")
+
 (defconst passepartout-road-exempt
-  '()
-  "Tests that cannot apply over a socket, each with the reason.")
+  '((passepartout-core-an-open-buffer-is-edited-as-one-undo-step . buffers)
+    (passepartout-core-follows-edits-and-point . buffers)
+    (passepartout-real-an-approved-plan-changes-an-open-buffer . buffers)
+    (passepartout-real-a-change-right-after-a-save-is-known . buffers)
+    (passepartout-real-focus-and-index-follow-an-edit . buffers)
+    (passepartout-real-when-a-buffer-goes-memory-has-what-the-disk-has . buffers)
+    (passepartout-real-blame-follows-a-title-and-what-comes-back . buffers)
+    (passepartout-real-an-archive-is-not-in-memory-because-it-is-visited . buffers)
+    (passepartout-real-many-edits-leave-the-core-with-the-same-text . buffers)
+    (passepartout-surface-log-undo-and-redo-in-an-open-buffer . buffers)
+    (passepartout-surface-undo-leaves-what-the-user-changed-in-a-buffer . buffers)
+    (passepartout-surface-undo-respects-a-read-only-buffer . buffers)
+    (passepartout-surface-undo-brings-back-a-deleted-file-that-is-open . buffers)
+    (passepartout-surface-rewind-goes-back-to-a-step . buffers)
+    (passepartout-surface-focus-is-on-the-heading-at-point . buffers)
+    (passepartout-surface-dynamic-block-is-filled-and-follows . buffers)
+    (passepartout-settings-real-a-change-is-approved-and-put-back
+     . "settings of this Emacs are neither told nor set")
+    (passepartout-models-a-function-of-yours-is-asked-by-a-real-core
+     . "no function of this Emacs chooses models for it")
+    (passepartout-tools-real-now-and-later . tools)
+    (passepartout-tools-real-a-plan-is-approved-and-done . tools)
+    (passepartout-tools-real-a-name-that-is-taken-is-refused . tools)
+    (passepartout-models-of-a-real-core-are-those-of-its-server . human)
+    (passepartout-real-a-label-taken-away-counts-until-it-is-let-go . human)
+    (passepartout-skills-real-a-skill-from-outside-is-shown-whole . human)
+    (passepartout-inspect-shows-what-was-sent-byte-for-byte
+     . "whoever is not the user's own Emacs sees requests of its own chats alone, and only in them")
+    (passepartout-core-stops-and-starts-again
+     . "it calls the module's own functions")
+    (passepartout-real-a-store-that-cannot-be-opened-is-said
+     . "a program that cannot open its store lets nobody join")
+    (passepartout-real-bad-messages-are-answered
+     . "what cannot be read ends a connection, and is not answered")
+    (passepartout-real-two-emacsen-work-at-once-and-one-takes-over
+     . "who is connected to a core does not take over from it"))
+  "Tests that cannot apply over a socket.
+Each is (TEST . REASON), a text or a name of `passepartout-road--reasons'.")
 
 (defvar passepartout-road--owner nil
   "The process that has the store, or nil.")
@@ -87,15 +131,21 @@
         (push (nth 1 form) names)))
     names))
 
-(defun passepartout-road-selector ()
-  "Return the tests that are run over a socket, for ERT."
+(defun passepartout-road-selector (only)
+  "Return the tests that are run over a socket, for ERT.
+ONLY is a regular expression for their names, or nil for all."
   (let ((names (passepartout-road-tests)))
     (dolist (entry passepartout-road-exempt)
-      (unless (memq (car entry) names)
-        (error "There is no test %s to be exempt" (car entry))))
-    (cons 'member (seq-remove (lambda (name)
-                                (assq name passepartout-road-exempt))
-                              names))))
+      (unless (and (memq (car entry) names)
+                   (or (stringp (cdr entry))
+                       (assq (cdr entry) passepartout-road--reasons)))
+        (error "No such test, or no reason for it: %S" entry)))
+    (cons 'member
+          (seq-filter (lambda (name)
+                        (and (not (assq name passepartout-road-exempt))
+                             (or (null only)
+                                 (string-match-p only (symbol-name name)))))
+                      names))))
 
 ;;;; The owner
 
@@ -185,7 +235,14 @@ This is the one place that knows which program that is."
                      (process-buffer passepartout-road--owner)
                    (buffer-string))))
         (accept-process-output nil 0.02))
-      (passepartout-connect there))))
+      (passepartout-connect there)
+      ;; What was said before is heard as well.
+      (passepartout-request
+       :log '(:limit 50)
+       (lambda (payload)
+         (dolist (line (plist-get payload :lines))
+           (passepartout-events--dispatch
+            (list :type :log :payload line))))))))
 
 (defun passepartout-road--stop (&rest _)
   "End the owner, unless a road is being taken."
@@ -194,12 +251,6 @@ This is the one place that knows which program that is."
       (setq passepartout-remote--road nil
             passepartout-module--transport nil)
       (passepartout-road--end))))
-
-(defun passepartout-road-read-p ()
-  "Return non-nil when the owner of a road has read the memex."
-  (and passepartout-road--owner
-       (plist-get passepartout-status--last :files)
-       (not (equal "reading" (plist-get passepartout-status--last :state)))))
 
 (defun passepartout-road-install ()
   "Have all tests that talk with a core do so over a socket."

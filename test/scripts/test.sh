@@ -62,6 +62,16 @@ checkdoc() { batch -l test/lisp/run-checks.el -f passepartout-checks-checkdoc; }
 
 ert() { module && batch --module-assertions -l test/lisp/run-tests.el -f passepartout-tests-run; }
 
+# The same tests over a Unix socket. Approvals count there at a terminal alone, so they are given one.
+road() {
+    if ! script -qec true /dev/null </dev/null >/dev/null 2>&1; then
+        echo "the tests in Lisp over a socket (script of util-linux is missing)" >>"$PASSEPARTOUT_SKIPPED"
+        return 0
+    fi
+    PASSEPARTOUT_ROAD=socket script -qec \
+        "'$emacs' -Q --batch -L lisp -L test/lisp -l test/lisp/run-tests.el -f passepartout-tests-run" /dev/null </dev/null
+}
+
 deny() {
     if $cargo deny --version >/dev/null 2>&1; then $cargo deny --locked check; else echo "cargo-deny is not installed; skipped."; fi
 }
@@ -71,7 +81,7 @@ for group in "$@"; do
         fmt) step formatting $cargo fmt --check ;;
         clippy) step clippy clippy ;;
         rust) step rust rust ;;
-        lisp) step byte-compile compile; step checkdoc checkdoc; step ert ert ;;
+        lisp) step byte-compile compile; step checkdoc checkdoc; step ert ert; step ert-over-a-socket road ;;
         lisp-compile) step byte-compile compile ;;
         lisp-checkdoc) step checkdoc checkdoc ;;
         deny) step dependencies deny ;;
