@@ -35,18 +35,6 @@
 (require 'passepartout-remote)
 (require 'cl-lib)
 
-(defcustom passepartout-hosts nil
-  "Cores that you connect to, for `passepartout-connect'.
-Each is (NAME . ADDRESS).  NAME is what you call it, which stands in
-chats with it and in the line of auth-source with its cookie.  ADDRESS
-is HOST:PORT, with the loopback address of this machine for HOST, or
-the file of a Unix socket, or a folder with a store."
-  :type '(alist :key-type (string :tag "Name")
-                :value-type (string :tag "HOST:PORT, socket or store"))
-  :group 'passepartout
-  :risky t
-  :package-version '(passepartout . "0.1.0"))
-
 (defconst passepartout-connect-port 9105
   "The port that a core listens at when it was not told another one.")
 

@@ -88,17 +88,16 @@ WRITTEN counts bytes since the core last said that it reads, and ASKED
 whether it was asked.
 
 TOKEN and SEEN tell a core where to go on; ONCE is whether the road was
-ever open; DOUBT why the core grants less than to an Emacs, CLIENT what
-it calls this Emacs.  HEARD is when something came last, SILENT whether
-the user was told of a silence, TRIES how often it was tried to connect
-since the loss, WHY why it was lost, RISK whether something was written
-that the core may not have got.
+ever open; DOUBT why the core grants less than to an Emacs.  HEARD is
+when something came last, SILENT whether the user was told of a silence,
+TRIES how often it was tried to connect since the loss, WHY why it was
+lost, RISK whether something was written that the core may not have got.
 
 WORK, PATIENCE, RETRY and BEAT are timers."
   name address cookie (state 'closed)
   process stream nonce server peer
   ready (size 0) queue (waiting 0) (written 0) asked
-  token (seen 0) once doubt client (heard 0.0) silent (tries 0) why risk
+  token (seen 0) once doubt (heard 0.0) silent (tries 0) why risk
   work patience retry beat)
 
 (defvar passepartout-remote--road nil
@@ -369,8 +368,13 @@ meanwhile."
 
 (defun passepartout-remote--read (text)
   "Return the message that TEXT is, which was looked at before."
-  (let ((read-circle nil))
-    (car (read-from-string text))))
+  (condition-case problem
+      (let ((read-circle nil))
+        (car (read-from-string text)))
+    ;; A dot in the wrong place.
+    (error (signal 'passepartout-protocol-error
+                   (list (format "a message cannot be read: %s"
+                                 (error-message-string problem)))))))
 
 (defconst passepartout-remote--short 200
   "A text with more characters is no sign of life.")
@@ -470,7 +474,6 @@ core; nothing was sent to it"))
           (passepartout-remote--road-once road) t
           (passepartout-remote--road-token road) (and (stringp token) token)
           (passepartout-remote--road-doubt road) (plist-get payload :doubt)
-          (passepartout-remote--road-client road) (plist-get payload :client)
           (passepartout-remote--road-tries road) 0
           (passepartout-remote--road-written road) 0
           (passepartout-remote--road-asked road) nil

@@ -48,7 +48,8 @@
   "How the name of every option begins.")
 
 (defconst passepartout-settings--withheld
-  '(passepartout-embedding-url passepartout-presets passepartout-privacy-tags
+  '(passepartout-embedding-url passepartout-hosts passepartout-presets
+    passepartout-privacy-tags
     passepartout-providers passepartout-trusted-remotes
     passepartout-untrusted-folders)
   "Options whose values are not told.

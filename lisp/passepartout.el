@@ -83,6 +83,17 @@ none."
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-hosts nil
+  "Cores that you connect to, for `passepartout-connect'.
+Each is (NAME . ADDRESS).  NAME is what you call it, which stands in
+chats with it and in the line of auth-source with its cookie.  ADDRESS
+is HOST:PORT, with the loopback address of this machine for HOST, or
+the file of a Unix socket, or a folder with a store."
+  :type '(alist :key-type (string :tag "Name")
+                :value-type (string :tag "HOST:PORT, socket or store"))
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-provider-cascade nil
   "Names of the model providers to try, in order.
 The value nil leaves the choice to the core, which answers from memory

@@ -418,6 +418,7 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
          ("(:type :response :payload (:action :protocol-error :text \"64 clients are here\"))"
           "64 clients are here")
          ("((((((((((((((((" "within a list")
+         ("(a . b c)" "cannot be read")
          ("(#1=(#1#))" "not part")))
     (dolist (tcp '(nil t))
       (passepartout-remote-tests--with
@@ -472,7 +473,7 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
       (`(,bytes ,words)
        `((,(passepartout-frame-encode (make-string 5000 ?\()) "deeper than 64")
          ("00000a(#1=(#1#))" "not part") ("00000a(#s(a b c))" "not part")
-         ("000005(#.x)" "not part") ("000003(\0)" "not part")
+         ("000009(a . b c)" "cannot be read") ("000005(#.x)" "not part") ("000003(\0)" "not part")
          ("000005(\"\xff\")" "not UTF-8") ("400001" "over the limit")
          ("zzzzzz" "six hexadecimal") (,(make-string 5000 ?\s) "white space")))
     (passepartout-remote-tests--with (nil)
