@@ -162,7 +162,11 @@ WORK, PATIENCE, RETRY and BEAT are timers."
                              (passepartout-remote--changed road process))
                  (if (consp address)
                      (list :host (car address) :service (cdr address))
-                   (list :family 'local :service address))))))
+                   (list :family 'local :service address))))
+    ;; Of a socket without a listener no sentinel hears.
+    (unless (memq (process-status (passepartout-remote--road-process road))
+                  '(connect open run))
+      (signal 'passepartout-error (list "nobody listens there")))))
 
 (defun passepartout-remote--connect (road)
   "Begin to connect ROAD; when that cannot be it is lost."

@@ -796,6 +796,38 @@ and the other way round."
           (let ((case-fold-search nil))
             (string-match-p (nth 2 case) (buffer-string))))))))
 
+(ert-deftest passepartout-real-every-surface-shows-what-the-core-says ()
+  (passepartout-real-with
+    (passepartout-real--memex)
+    (passepartout-real-start)
+    (passepartout-real-ask "add a todo “Oil the winch” under Boat")
+    (passepartout-real-answer 1)
+    (pcase-dolist
+        (`(,call ,name ,words)
+         '(((passepartout-flight-plans) "flight plans" "Oil the winch")
+           ((passepartout-gate-trace) "gate trace" "org-capture\\|Oil the winch")
+           ((passepartout-why) "why" "Oil the winch\\|asked\\|waits")
+           ((passepartout-memory-log) "memory log" "file")
+           ((passepartout-context "timber") "context" "Order timber")
+           ((passepartout-doctor) "doctor" "Confinement")
+           ((passepartout-skills) "skills" "loaded")
+           ((passepartout-jobs) "jobs" "[Nn]o \\|job")
+           ((passepartout-models) "models" "recall")
+           ((passepartout-costs) "costs" "call")
+           ((passepartout-rules) "rules" "[Nn]othing\\|rule")
+           ((passepartout-log) "log" "the memex has")
+           ((passepartout-query "tag:none or todo:any") "query: tag:none or todo:any"
+            "Order timber")))
+      (apply (car call) (cdr call))
+      (passepartout-real-wait
+       call
+       (lambda ()
+         (let ((buffer (get-buffer (format "*Passepartout %s*" name))))
+           (and buffer
+                (with-current-buffer buffer
+                  (string-match-p words (buffer-string))))))))
+    (should-not passepartout-events--notes)))
+
 ;;;; Trouble
 
 (ert-deftest passepartout-real-a-store-that-cannot-be-opened-is-said ()

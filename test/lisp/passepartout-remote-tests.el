@@ -442,6 +442,13 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
       (passepartout-connect folder)
       (passepartout-remote-tests--until
         (passepartout-remote-tests--heard :hello))))
+  ;; What a core left behind that was killed.
+  (passepartout-remote-tests--with (nil)
+    (delete-process (passepartout-remote-tests--core-server
+                     passepartout-remote-tests--core))
+    (should-error (passepartout-connect (passepartout-remote-tests--where))
+                  :type 'passepartout-error)
+    (should-not passepartout-module--transport))
   (passepartout-remote-tests--with (t)
     (let ((where (passepartout-remote-tests--where)))
       (delete-process (passepartout-remote-tests--core-server
@@ -497,14 +504,14 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
            (keep (lambda (payload _meta)
                    (push (plist-get payload :n) seen)
                    ;; A surface that takes its time.
-                   (let ((until (+ (float-time) 0.0003)))
+                   (let ((until (+ (float-time) 0.0001)))
                      (while (< (float-time) until)))))
            (put (lambda (n size)
                   (passepartout-frame-encode
                    (format "(:type :event :payload (:action :thing :n %d :text \"%s\"))"
                            n (make-string size ?x)))))
            (passepartout-remote--held 20000)
-           (passepartout-remote--ready-most 40000)
+           (passepartout-remote--ready-most 20000)
            (road passepartout-remote--road) (held 0) (most 0))
       (passepartout-subscribe :event :thing keep)
       (unwind-protect
@@ -517,7 +524,7 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
             ;; Faster than they are handled, as Emacs has no time between:
             ;; no timer runs.
             (let ((timer-list nil))
-              (dotimes (n 60)
+              (dotimes (n 30)
                 (passepartout-remote--filter
                  road (passepartout-remote--road-process road)
                  (mapconcat (lambda (m) (funcall put (+ 1 m (* n 100)) 10))
@@ -532,8 +539,8 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
             ;; The timers of that time are gone.
             (setq passepartout-events--timer nil)
             (passepartout-remote--work road)
-            (passepartout-remote-tests--until (= 6001 (length seen)))
-            (should (equal (number-sequence 6000 0 -1) seen))
+            (passepartout-remote-tests--until (= 3001 (length seen)))
+            (should (equal (number-sequence 3000 0 -1) seen))
             (should (< 0 held))
             ;; What a busy Emacs is handed all the same is kept.
             (should (< most 600000))
