@@ -388,13 +388,6 @@ meanwhile."
   (setf (passepartout-remote--road-heard road) (float-time))
   (if (not (eq 'open (passepartout-remote--road-state road)))
       (passepartout-remote--greeted road (passepartout-remote--read text))
-    (when (passepartout-remote--road-silent road)
-      (setf (passepartout-remote--road-silent road) nil)
-      (passepartout-events--dispatch
-       `(:type :event
-         :payload (:action :core-back
-                   :text ,(format "“%s” answers again."
-                                  (passepartout-remote--road-name road))))))
     (pcase (and (< (length text) passepartout-remote--short)
                 (passepartout-remote--sign (passepartout-remote--read text)))
       (:alive (setf (passepartout-remote--road-written road) 0
@@ -405,7 +398,14 @@ meanwhile."
       ;; It says so, and the connection ends.
       (:leaving nil)
       (_ (push text (passepartout-remote--road-ready road))
-         (cl-incf (passepartout-remote--road-size road) (length text))))))
+         (cl-incf (passepartout-remote--road-size road) (length text))))
+    (when (passepartout-remote--road-silent road)
+      (setf (passepartout-remote--road-silent road) nil)
+      (passepartout-events--dispatch
+       `(:type :event
+         :payload (:action :core-back
+                   :text ,(format "“%s” answers again."
+                                  (passepartout-remote--road-name road))))))))
 
 (defun passepartout-remote--sign (message)
   "Return what sign of life MESSAGE is, or nil."
