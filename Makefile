@@ -33,7 +33,7 @@ demo-fresh: ## Puts the demo memex back to how it is shipped
 	@rm -rf .build/demo-memex .build/demo-memex.sum
 
 test: ## Installs what is missing and runs all tests
-	@test/scripts/need.sh rust cc emacs sbcl
+	@test/scripts/need.sh rust cc emacs sbcl tmux
 	@test/scripts/test.sh fmt clippy rust lisp
 
 test-rust: ## Only the tests in Rust

@@ -35,6 +35,7 @@ pub mod store;
 pub mod survey;
 pub mod thread;
 pub mod tokens;
+pub mod tui;
 pub mod walk;
 pub mod watch;
 pub mod web;

@@ -11,6 +11,7 @@ mod scale;
 mod skills;
 mod spawn;
 mod speed;
+mod tui;
 mod turns;
 mod vectors;
 mod verdicts;
@@ -41,6 +42,7 @@ fn main() {
     // about the ledger, `skills` those about skills, and `turns` those about what a turn waits for before a model is asked.
     match arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str) {
         Some("speed") => return speed::print(),
+        Some("tui") => return tui::print(),
         Some("corpus") => return speed::corpus(),
         Some("verdicts") => return verdicts::print(&World::get()),
         Some("spawn") => return spawn::print(),
@@ -54,6 +56,7 @@ fn main() {
     if !std::env::args().skip(1).any(|argument| !argument.starts_with('-')) {
         ratios::print(&World::get());
         speed::print();
+        tui::print();
         verdicts::print(&World::get());
         spawn::print();
         vectors::print();

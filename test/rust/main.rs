@@ -81,6 +81,8 @@ mod takeover;
 mod tiers;
 mod time;
 mod tools;
+mod tui;
+mod tui_terminal;
 mod turn;
 mod undo;
 mod wire;

@@ -118,6 +118,7 @@ const WITHOUT_JSON: &[(&str, &str)] = &[
     ("plans approve", "a human reads the plan at a terminal and types its name"),
     ("daemon", "it prints nothing; its log goes to standard error"),
     ("completions", "it prints a script for a shell"),
+    ("tui", "it draws on a terminal"),
 ];
 
 #[test]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing of: rust, cc, emacs, sbcl. It asks before it installs, unless YES=1 or there is no terminal.
+# Installs what is missing of: rust, cc, emacs, sbcl, tmux. It asks before it installs, unless YES=1 or there is no terminal.
 set -eu
 
 emacs=${EMACS:-emacs}
@@ -71,6 +71,10 @@ for thing in "$@"; do
             # A counterpart of the protocol's tests, which say when they went without it.
             command -v sbcl >/dev/null 2>&1 || (install "SBCL, which tests of the protocol talk with" "sbcl" "sbcl") ||
                 echo "Going on without SBCL." ;;
+        tmux)
+            # The terminal of tests, which say when they went without it.
+            command -v tmux >/dev/null 2>&1 || (install "tmux, in which tests look at a terminal" "tmux" "tmux") ||
+                echo "Going on without tmux." ;;
         *) echo "need.sh: unknown: $thing" >&2; exit 2 ;;
     esac
 done

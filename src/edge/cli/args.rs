@@ -142,6 +142,17 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Talk on a terminal: answers as they come, plans to read and approve, commands behind a slash; `?` shows the keys.
+    ///
+    /// It joins whoever has the notes open, such as your Emacs, and else opens them itself until you leave.
+    Tui {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// The colours: dark, light, contrast or none; none is the usual one where NO_COLOR is set.
+        #[arg(long)]
+        theme: Option<String>,
+    },
     /// Evaluate Emacs Lisp in a confined Emacs, form by form: what is typed, or piped in. No model takes part.
     ///
     /// The gates judge each form. From a pipe it ends with 1 when a form failed, and with 3 when one waits for approval.
@@ -748,6 +759,7 @@ const ONE_VALUE: &[&str] = &[
     "--key-in",
     "--key-from",
     "--budget",
+    "--theme",
 ];
 /// Commands that take words of their own, which must not end up in `--memex`.
 const WITH_WORDS: &[&str] = &[

@@ -119,6 +119,7 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Gate { .. }
         | Command::Ask { .. }
         | Command::Repl { .. }
+        | Command::Tui { .. }
         | Command::Plans { .. }
         | Command::Memory { .. }
         | Command::Query { .. }

@@ -30,5 +30,6 @@ mod session;
 pub mod skills;
 mod status;
 mod terminal;
+mod tui;
 
 pub mod gate;

@@ -29,6 +29,7 @@ use crate::edge::cli::service::{run_install, run_uninstall};
 use crate::edge::cli::session::{beside, blocking, with_engine};
 use crate::edge::cli::skills::{Skills, run_skills};
 use crate::edge::cli::status::{run_health, run_status};
+use crate::edge::cli::tui::run_tui;
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::boot::Keep;
 use std::io::Write;
@@ -149,6 +150,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
             ask(of_several(question("ask", &text)?, several), &place, &Manner { json, preset, bare: false }, out)
         }
         Command::Repl { place, json } => run_repl(&place, json, out),
+        Command::Tui { place, theme } => run_tui(&place, theme.as_deref()),
         Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),
         Command::Audit { place, since, limit, json } => run_audit(&place, since.as_deref(), limit, json, out),

@@ -131,7 +131,7 @@ pub(super) fn with_engine_that_tells<T>(
 }
 
 /// Returns whether an engine that was started so owns its store.
-fn owns(keep: Keep, engine: &Engine) -> bool {
+pub(super) fn owns(keep: Keep, engine: &Engine) -> bool {
     match keep {
         Keep::OnDisk | Keep::OnDiskOnly | Keep::Along | Keep::Examine => {
             engine.beside().is_none() && engine.store_trouble().is_none()
@@ -145,7 +145,13 @@ pub(super) async fn engine(place: &Place, keep: Keep) -> Result<Arc<Engine>, Fai
     start(place, keep, Arc::new(NoEditor), complaining()).await
 }
 
-async fn start(place: &Place, keep: Keep, editor: Arc<dyn Editor>, notify: Notify) -> Result<Arc<Engine>, Failure> {
+/// As [`engine`], with an editor and with who hears what is worth a warning.
+pub(super) async fn start(
+    place: &Place,
+    keep: Keep,
+    editor: Arc<dyn Editor>,
+    notify: Notify,
+) -> Result<Arc<Engine>, Failure> {
     let mut config = tokio::task::block_in_place(|| settled(place));
     // In a pipe nobody sees what would be sent.
     config.attended = std::io::stdout().is_terminal();

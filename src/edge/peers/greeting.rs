@@ -18,6 +18,8 @@ pub enum As {
     Emacs,
     /// A command of the command line.
     Cli,
+    /// The client on a terminal that stays.
+    Tui,
 }
 
 impl As {
@@ -26,11 +28,12 @@ impl As {
         match self {
             As::Emacs => "emacs",
             As::Cli => "cli",
+            As::Tui => "tui",
         }
     }
 
     fn read(name: &str) -> Option<As> {
-        [As::Emacs, As::Cli].into_iter().find(|this| this.name() == name)
+        [As::Emacs, As::Cli, As::Tui].into_iter().find(|this| this.name() == name)
     }
 }
 
@@ -47,7 +50,7 @@ pub async fn greet(
     incoming: &mut Incoming<impl AsyncRead + Unpin>,
     writer: &mut (impl AsyncWrite + Unpin),
 ) -> Result<As, String> {
-    let words = handshake().texts("capabilities", [As::Emacs, As::Cli].map(|this| this.name().to_string()));
+    let words = handshake().texts("capabilities", [As::Emacs, As::Cli, As::Tui].map(|this| this.name().to_string()));
     let answer = async {
         write(writer, &message("event", words).build().to_string()).await.map_err(|broken| broken.to_string())?;
         read(incoming).await
@@ -55,7 +58,7 @@ pub async fn greet(
     let late = || "the other end did not greet within 5 seconds".to_string();
     let payload = tokio::time::timeout(PATIENCE, answer).await.map_err(|_| late())??;
     let name = payload.name_at("as").unwrap_or_default();
-    As::read(name).ok_or_else(|| "a client joins as “emacs” or as “cli”".to_string())
+    As::read(name).ok_or_else(|| "a client joins as “emacs”, “cli” or “tui”".to_string())
 }
 
 /// Says that the other end is in; `doubt` says why it has less rights than it may think.

@@ -133,7 +133,7 @@ async fn serve(
             Err(why) => Channel::doubted(id, process, (why, at_terminal(process)), outbox),
         },
         // Whatever it says of itself: the system knows whether it has a terminal.
-        As::Cli => Channel::cli(id, process, at_terminal(process), outbox),
+        As::Cli | As::Tui => Channel::cli(id, process, at_terminal(process), outbox),
     };
     if welcome(&mut writer, &channel.name, channel.doubt.as_deref()).await.is_err() {
         return;

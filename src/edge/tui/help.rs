@@ -1,0 +1,43 @@
+//! The keys and the commands, as `?` shows them.
+
+use crate::edge::tui::commands::{COMMANDS, Place};
+
+/// The keys; `docs/manual.org` has the same.
+pub const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send what is typed"),
+    ("\\ Enter", "a new line (also Alt+Enter, Ctrl+J)"),
+    ("Tab", "complete a command"),
+    ("Up, Down", "move in what is typed; from its first line: what was typed before"),
+    ("PgUp, PgDn", "scroll ten lines (the mouse wheel: three)"),
+    ("Esc", "stop the answer; else go back to the end"),
+    ("Ctrl+C", "stop the answer; else clear what is typed"),
+    ("Ctrl+D", "leave, on an empty line"),
+    ("Ctrl+A, Ctrl+E", "to the start, to the end of the line"),
+    ("Ctrl+U, Ctrl+K", "cut to the start, to the end of the line"),
+    ("Ctrl+W, Ctrl+Y", "cut a word; put back what was cut"),
+    ("Ctrl+P", "all commands"),
+    ("Ctrl+F", "search what was said; Up and Down go on"),
+    ("Ctrl+G", "show or hide what the gates said"),
+    ("Ctrl+T", "show or fold what models thought"),
+    ("Ctrl+B", "show or hide the side panel (also Ctrl+X B)"),
+    ("Ctrl+L", "draw the screen anew"),
+    ("Ctrl+Z", "back to the shell; fg goes on here"),
+    ("?", "this, on an empty line"),
+];
+
+/// Returns the text of the help.
+pub fn help() -> String {
+    let mut out = "Keys\n".to_string();
+    for (key, what) in KEYS {
+        out.push_str(&format!("  {key:<16}{what}\n"));
+    }
+    for (title, place) in [("Commands of this terminal", Place::Here), ("Commands of the core", Place::Core)] {
+        out.push_str(&format!("\n{title}\n"));
+        for command in COMMANDS.iter().filter(|command| command.place == place) {
+            let typed = format!("/{} {}", command.name, command.words);
+            out.push_str(&format!("  {typed:<28} {}\n", command.summary));
+        }
+    }
+    out.push_str("\n/help WORDS shows what the manual says of them. With Shift the mouse marks text as usual.\n");
+    out
+}

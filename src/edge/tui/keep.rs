@@ -1,0 +1,71 @@
+//! The file of what was typed: the user's alone, bounded, and written whole or not at all.
+
+use crate::edge::tui::history::{BYTES, read, written};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Its name in the cache folder.
+pub const NAME: &str = "history";
+
+/// Returns what was typed before, the oldest first; nothing when it cannot be read.
+pub fn kept(cache: &Path) -> Vec<String> {
+    let mut bytes = Vec::new();
+    // Escapes make it longer than what it holds, at most twice.
+    let most = BYTES as u64 * 2;
+    match fs::File::open(cache.join(NAME)).and_then(|file| file.take(most).read_to_end(&mut bytes)) {
+        Ok(_) => read(&String::from_utf8_lossy(&bytes)),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Keeps what was typed.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn keep(cache: &Path, lines: &[String]) -> std::io::Result<()> {
+    write(&cache.join(NAME), &written(lines))
+}
+
+/// Writes a file of the user's alone in the place of another.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let new = path.with_extension(format!("{}.new", std::process::id()));
+    // What lies there of a process that was killed is not written through.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_was_typed_is_kept_for_its_user_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = folder.path().join("cache/passepartout");
+        assert!(kept(&cache).is_empty());
+        let lines = ["one".to_string(), "two\nlines \\n".to_string()];
+        keep(&cache, &["old".to_string()]).expect("it is written");
+        keep(&cache, &lines).expect("it is written");
+        assert_eq!(kept(&cache), lines);
+        let mode = fs::metadata(cache.join(NAME)).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(&cache).expect("a folder").count(), 1);
+        fs::write(cache.join(NAME), b"\xff\xfe\n").expect("it is written");
+        assert_eq!(kept(&cache).len(), 1, "what is no text is read as well as it can be");
+    }
+}

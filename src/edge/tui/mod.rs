@@ -1,0 +1,28 @@
+//! `passepartout tui`: a client of the protocol on a terminal.
+//!
+//! In the middle is a pure core: [`state`] takes events and returns effects, and knows no terminal, no socket and no
+//! clock. [`view`] draws it, [`link`] speaks with the owner of the store, and [`run`] is the thin loop between them.
+
+mod act;
+pub mod commands;
+mod heard;
+pub mod help;
+pub mod history;
+pub mod input;
+pub mod keep;
+mod keys;
+mod laid;
+pub mod layout;
+pub mod link;
+pub mod markup;
+mod panel;
+pub mod parts;
+pub mod reader;
+pub mod run;
+mod screen;
+mod show;
+pub mod state;
+pub mod theme;
+pub mod transcript;
+pub mod view;
+pub mod wrap;

@@ -1,0 +1,112 @@
+//! The parts of what the terminal client knows: plain data, each with one meaning.
+
+use crate::edge::tui::input::Input;
+use crate::edge::tui::reader::Reader;
+use crate::edge::tui::transcript::EntryId;
+use std::collections::BTreeMap;
+
+/// What the answer to a request is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Status,
+    Plans,
+    Page(String),
+    Preview,
+    Done,
+    Gauge,
+    /// It is shown, under this title.
+    Show(&'static str),
+}
+
+/// A plan as it is listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Its name.
+    pub id: String,
+    /// What would happen, in one line.
+    pub title: String,
+    /// How it stands.
+    pub status: String,
+    /// How it can be taken back.
+    pub badge: String,
+}
+
+/// How the core stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// In a word.
+    pub state: String,
+    /// So many plans wait.
+    pub pending: usize,
+    /// The heading in focus.
+    pub focus: Option<String>,
+    /// What the agent looks at, where that is narrowed.
+    pub scope: Option<String>,
+    /// Files and headings of memory.
+    pub memory: (usize, usize),
+    /// How far the memex is read.
+    pub reading: Option<String>,
+    /// Its health.
+    pub health: String,
+}
+
+/// A turn that goes on.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub name: String,
+    pub answer: Option<EntryId>,
+    pub thought: Option<EntryId>,
+    /// What is sent back as history.
+    pub said: String,
+    /// What it answers, where it answers something.
+    pub asked: Option<String>,
+}
+
+/// Something that was said, as it is sent along with the next question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    pub role: &'static str,
+    pub text: String,
+    /// How private it is, in the words of the protocol.
+    pub private: Option<String>,
+}
+
+/// What lies over the transcript.
+#[derive(Debug)]
+pub enum Over {
+    /// A text.
+    Reader(Box<Reader>),
+    /// The plans, with the chosen one.
+    Plans(usize),
+    /// The palette: what is typed, and the chosen command.
+    Palette(Input, usize),
+}
+
+/// What is searched for.
+#[derive(Debug)]
+pub struct Search {
+    /// What was typed of it.
+    pub words: Input,
+    /// The last look found nothing more.
+    pub missed: bool,
+}
+
+/// What the calls of models of this conversation came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Tokens in and out.
+    pub tokens: (usize, usize),
+    /// What the last turn cost, in words.
+    pub last: Option<String>,
+    /// Who answered last.
+    pub model: Option<String>,
+}
+
+/// What the gates said of the last turn, and in all.
+#[derive(Clone, Debug, Default)]
+pub struct Gates {
+    /// A line for each action of the last turn.
+    pub last: Vec<(String, String)>,
+    /// How often each gate asked or denied.
+    pub counts: BTreeMap<String, (usize, usize)>,
+}

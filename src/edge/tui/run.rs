@@ -1,0 +1,241 @@
+//! The loop: keys, messages and signals go to the state; what it wants done is done here.
+
+use crate::edge::thread;
+use crate::edge::tui::keep;
+use crate::edge::tui::link::{Home, Out, live};
+use crate::edge::tui::screen::Screen;
+use crate::edge::tui::state::{Effect, Event, State};
+use crate::edge::tui::theme::Theme;
+use ratatui::crossterm::event::{self, Event as Input, MouseEventKind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+/// So many events wait at most; who sends more waits itself.
+const WAITING: usize = 1024;
+/// What comes by the connection is drawn no more often than this.
+const FRAME: Duration = Duration::from_millis(33);
+/// What moves has a new picture as often.
+const TICK: Duration = Duration::from_millis(120);
+/// How often it is asked how things stand.
+const POLL: Duration = Duration::from_secs(2);
+/// How long a key is waited for before it is looked whether anybody still wants one.
+const KEYS: Duration = Duration::from_millis(100);
+/// So many events are taken before one picture.
+const AT_ONCE: usize = 512;
+
+/// What it begins with.
+pub struct Setup {
+    /// The colours.
+    pub theme: Theme,
+    /// The store's folder.
+    pub store: PathBuf,
+    /// The cache folder, where what was typed is kept.
+    pub cache: PathBuf,
+    /// The folder of the project.
+    pub project: Option<String>,
+    /// Where others send what is to be told.
+    pub told: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
+}
+
+/// Makes the way by which others tell something.
+pub fn ears() -> (mpsc::Sender<Event>, mpsc::Receiver<Event>) {
+    mpsc::channel(WAITING)
+}
+
+/// What ends it, apart from the user.
+struct Signals {
+    ends: [Signal; 3],
+    stop: Signal,
+    go_on: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        let ends = [signal(SignalKind::terminate())?, signal(SignalKind::hangup())?, signal(SignalKind::interrupt())?];
+        let stop = signal(SignalKind::from_raw(libc::SIGTSTP))?;
+        Ok(Signals { ends, stop, go_on: signal(SignalKind::from_raw(libc::SIGCONT))? })
+    }
+}
+
+/// Reads the terminal's keys on a thread of their own.
+fn read_keys() -> std::io::Result<mpsc::Receiver<Event>> {
+    let (sender, events) = mpsc::channel(WAITING);
+    thread::spawn("passepartout-keys", 1 << 20, move || {
+        while !sender.is_closed() {
+            let event = match event::poll(KEYS) {
+                Ok(true) => event::read(),
+                Ok(false) => continue,
+                Err(error) => Err(error),
+            };
+            // The terminal is gone; a signal says so, too.
+            let Ok(event) = event else { return };
+            if let Some(event) = translated(event)
+                && sender.blocking_send(event).is_err()
+            {
+                return;
+            }
+        }
+    })?;
+    Ok(events)
+}
+
+fn translated(input: Input) -> Option<Event> {
+    match input {
+        Input::Key(key) => Some(Event::Key(key)),
+        Input::Paste(text) => Some(Event::Paste(text)),
+        Input::Resize(columns, rows) => Some(Event::Resize(columns, rows)),
+        Input::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::ScrollUp => Some(Event::Wheel(-1)),
+            MouseEventKind::ScrollDown => Some(Event::Wheel(1)),
+            _ => None,
+        },
+        Input::FocusGained | Input::FocusLost => None,
+    }
+}
+
+/// Runs until the user leaves, or a signal comes; returns whether it was a signal.
+///
+/// # Errors
+/// In words, when the terminal cannot be used.
+pub async fn run(setup: Setup, home: Arc<dyn Home>) -> Result<bool, String> {
+    let Setup { theme, store, cache, project, told: (told, mut heard) } = setup;
+    let failed = |error: std::io::Error| format!("the terminal cannot be used: {error}");
+    let mut signals = Signals::new().map_err(failed)?;
+    let screen = Screen::take(true).map_err(failed)?;
+    let size = screen.size().map_err(failed)?;
+    let state = State::new(size, theme, keep::kept(&cache), project);
+    let keys = read_keys().map_err(failed)?;
+    let (out, outgoing) = mpsc::channel(WAITING);
+    let link = tokio::spawn(async move { live(&store, home, told, outgoing).await });
+    let mut running = Running { state, screen, keys, out, cache };
+    let ended = running.go(&mut heard, &mut signals).await;
+    link.abort();
+    drop(running);
+    ended
+}
+
+struct Running {
+    state: State,
+    screen: Screen,
+    keys: mpsc::Receiver<Event>,
+    out: mpsc::Sender<Out>,
+    cache: PathBuf,
+}
+
+/// What comes next.
+enum Next {
+    Event(Event),
+    Signal,
+    Stop,
+    GoOn,
+    Draw,
+    Gone,
+}
+
+impl Running {
+    async fn go(&mut self, heard: &mut mpsc::Receiver<Event>, signals: &mut Signals) -> Result<bool, String> {
+        let gone = |error: std::io::Error| format!("the terminal is gone: {error}");
+        let (mut tick, mut poll) = (interval(TICK), interval(POLL));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // A key is answered at once; the rest may wait for the next picture.
+        let (mut drawn, mut at_once) = (Instant::now() - FRAME, true);
+        loop {
+            if self.state.changed && (at_once || drawn.elapsed() >= FRAME) {
+                self.state.changed = false;
+                self.screen.draw(&mut self.state).map_err(gone)?;
+                (drawn, at_once) = (Instant::now(), false);
+                if self.take(Event::Drawn).await? {
+                    return Ok(false);
+                }
+            }
+            let due = drawn + FRAME;
+            let [terminate, hangup, interrupt] = &mut signals.ends;
+            let next = tokio::select! {
+                biased;
+                _ = terminate.recv() => Next::Signal,
+                _ = hangup.recv() => Next::Signal,
+                _ = interrupt.recv() => Next::Signal,
+                _ = signals.stop.recv() => Next::Stop,
+                _ = signals.go_on.recv() => Next::GoOn,
+                key = self.keys.recv() => key.map_or(Next::Gone, Next::Event),
+                () = sleep_until(due), if self.state.changed => Next::Draw,
+                event = heard.recv() => event.map_or(Next::Gone, Next::Event),
+                _ = tick.tick(), if self.state.busy() => Next::Event(Event::Tick),
+                _ = poll.tick() => Next::Event(Event::Poll),
+            };
+            match next {
+                Next::Signal | Next::Gone => return Ok(true),
+                Next::Stop => self.suspend().map_err(gone)?,
+                Next::GoOn => self.screen.enter(self.state.mouse).map(|()| self.state.changed = true).map_err(gone)?,
+                Next::Draw => {}
+                Next::Event(event) => {
+                    at_once |= !matches!(event, Event::Heard(_) | Event::Tick);
+                    if self.take(event).await? || self.take_waiting(heard).await? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes what waits, so that a flood makes one picture.
+    async fn take_waiting(&mut self, heard: &mut mpsc::Receiver<Event>) -> Result<bool, String> {
+        for _ in 0..AT_ONCE {
+            let Ok(event) = self.keys.try_recv().or_else(|_| heard.try_recv()) else { break };
+            if self.take(event).await? {
+                return Ok(true);
+            }
+        }
+        while let Some(line) = self.screen.broken() {
+            let text = format!("something inside broke: {line}");
+            self.take(Event::Told(text, true)).await?;
+        }
+        Ok(false)
+    }
+
+    /// Takes one event and does what comes of it; returns whether this ends.
+    async fn take(&mut self, event: Event) -> Result<bool, String> {
+        let gone = |error: std::io::Error| format!("the terminal is gone: {error}");
+        for effect in self.state.update(event) {
+            match effect {
+                Effect::Quit => return Ok(true),
+                Effect::Send(text) => self.say(Out::Say(text)),
+                Effect::Reconnect => self.say(Out::Again),
+                Effect::Keep(lines) => {
+                    let cache = self.cache.clone();
+                    let kept = tokio::task::spawn_blocking(move || keep::keep(&cache, &lines)).await;
+                    if let Ok(Err(error)) = kept {
+                        self.state.hint = Some(format!("what you typed is not kept for next time: {error}"));
+                    }
+                }
+                Effect::Suspend => self.suspend().map_err(gone)?,
+                Effect::Repaint => self.screen.clear().map_err(gone)?,
+                Effect::Mouse(ours) => self.screen.take_mouse(ours).map_err(gone)?,
+            }
+        }
+        Ok(false)
+    }
+
+    /// Says something to the connection, which must not be waited for.
+    fn say(&mut self, out: Out) {
+        if self.out.try_send(out).is_err() {
+            self.state.changed = true;
+            self.state.hint =
+                Some("the connection takes nothing just now; what you asked for was not sent".to_string());
+        }
+    }
+
+    /// Stops this process, as Ctrl+Z does in a shell, and comes back when the shell goes on with it.
+    fn suspend(&mut self) -> std::io::Result<()> {
+        self.screen.leave();
+        let process = rustix::process::getpid();
+        rustix::process::kill_process(process, rustix::process::Signal::STOP).map_err(std::io::Error::from)?;
+        self.state.changed = true;
+        self.screen.enter(self.state.mouse)
+    }
+}

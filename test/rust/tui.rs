@@ -1,0 +1,441 @@
+//! The terminal client's core and its picture: events in, effects and screens out, with no terminal and no socket.
+
+use passepartout::domain::sexp::reader::Sexp;
+use passepartout::edge::tui::parts::Over;
+use passepartout::edge::tui::reader::Of;
+use passepartout::edge::tui::state::{Effect, Event, Linked, State};
+use passepartout::edge::tui::theme::Theme;
+use passepartout::edge::tui::view::draw;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// A client in a window of a size, with its connection.
+struct Desk {
+    state: State,
+    effects: Vec<Effect>,
+}
+
+impl Desk {
+    fn new(columns: u16, rows: u16) -> Desk {
+        let history = vec!["older question".to_string()];
+        let state = State::new((columns, rows), Theme::None, history, Some("/project".to_string()));
+        let mut desk = Desk { state, effects: Vec::new() };
+        let (version, here) = ("0.1.0".to_string(), false);
+        desk.take(Event::Linked(Linked::Up { version, here, doubt: None }));
+        desk.effects.clear();
+        desk
+    }
+
+    fn take(&mut self, event: Event) {
+        self.effects.extend(self.state.update(event));
+    }
+
+    fn hear(&mut self, text: &str) {
+        self.take(Event::Heard(Sexp::read(text).unwrap_or_else(|why| panic!("{text}: {why}"))));
+    }
+
+    /// Types keys: characters, or names in pointed brackets.
+    fn keys(&mut self, keys: &str) {
+        let mut rest = keys;
+        while let Some(c) = rest.chars().next() {
+            let (name, behind) = match rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+                Some((name, behind)) => (Some(name), behind),
+                None => (None, &rest[c.len_utf8()..]),
+            };
+            let (code, modifiers) = match name {
+                None => (KeyCode::Char(c), KeyModifiers::NONE),
+                Some("enter") => (KeyCode::Enter, KeyModifiers::NONE),
+                Some("esc") => (KeyCode::Esc, KeyModifiers::NONE),
+                Some("tab") => (KeyCode::Tab, KeyModifiers::NONE),
+                Some("up") => (KeyCode::Up, KeyModifiers::NONE),
+                Some("down") => (KeyCode::Down, KeyModifiers::NONE),
+                Some("pgup") => (KeyCode::PageUp, KeyModifiers::NONE),
+                Some(other) => {
+                    let key = other.strip_prefix("c-").and_then(|key| key.chars().next()).expect("a key");
+                    (KeyCode::Char(key), KeyModifiers::CONTROL)
+                }
+            };
+            self.take(Event::Key(KeyEvent::new(code, modifiers)));
+            rest = behind;
+        }
+    }
+
+    /// Returns what was sent since the last look, in short: the sensor or action with its words.
+    fn sent(&mut self) -> Vec<String> {
+        let short = |effect: Effect| match effect {
+            Effect::Send(text) => {
+                let message = Sexp::read(&text).expect("what is sent can be read");
+                let payload = message.get("payload").expect("a payload").clone();
+                let name = payload.name_at("sensor").or(payload.name_at("action")).expect("a name").to_string();
+                let words = ["text", "line", "code", "plan", "query"].iter().find_map(|key| payload.text_at(key));
+                Some(words.map(|words| format!("{name} {words}")).unwrap_or(name))
+            }
+            Effect::Keep(_) => None,
+            other => Some(format!("{other:?}")),
+        };
+        std::mem::take(&mut self.effects).into_iter().filter_map(short).collect()
+    }
+
+    /// Draws, and lets the state know that it stands there.
+    fn screen(&mut self) -> String {
+        let (columns, rows) = self.state.size;
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a picture");
+        terminal.draw(|frame| draw(frame, &mut self.state)).expect("it is drawn");
+        let buffer = terminal.backend().buffer().clone();
+        self.take(Event::Drawn);
+        let mut lines = Vec::new();
+        for row in 0..rows {
+            let mut line = String::new();
+            let mut column = 0;
+            while column < columns {
+                let symbol = buffer[(column, row)].symbol();
+                line.push_str(symbol);
+                column += u16::try_from(passepartout::edge::tui::wrap::columns(symbol).max(1)).expect("a width");
+            }
+            lines.push(line.trim_end().to_string());
+        }
+        lines.join("\n")
+    }
+
+    fn answer(&mut self, turn: &str, text: &str, rest: &str) {
+        self.hear(&format!("(:type :event :payload (:action :turn-started :turn \"{turn}\"))"));
+        self.hear(&format!("(:type :stream-chunk :payload (:turn \"{turn}\" :text \"{text}\"))"));
+        self.hear(&format!(
+            "(:type :response :payload (:action :turn-done :turn \"{turn}\" :status \"answered\" {rest}))"
+        ));
+    }
+}
+
+/// A plan with two pages, as the core tells it.
+fn offer(desk: &mut Desk) {
+    let plans = "(:id \"P1\" :title \"Run: ls\" :status \"pending\" :badge \"irreversible\")";
+    desk.hear("(:type :event :payload (:action :plan-parked))");
+    let asked = desk.effects.iter().filter_map(|effect| match effect {
+        Effect::Send(text) => Sexp::read(text).ok()?.get("payload")?.int_at("request"),
+        _ => None,
+    });
+    let number = asked.last().expect("the plans are asked for");
+    desk.hear(&format!("(:type :response :payload (:action :plans :request {number} :plans ({plans})))"));
+    desk.effects.clear();
+}
+
+/// Answers the last request for a page.
+fn page(desk: &mut Desk, words: &str) {
+    let last = desk.effects.iter().rev().find_map(|effect| match effect {
+        Effect::Send(text) => Sexp::read(text).ok()?.get("payload")?.int_at("request"),
+        _ => None,
+    });
+    let number = last.expect("a page was asked for");
+    desk.hear(&format!("(:type :response :payload (:action :plan-page :request {number} :plan \"P1\" {words}))"));
+}
+
+#[test]
+fn what_is_typed_is_sent_or_done_here() {
+    for (keys, sent) in [
+        ("what is due?<enter>", vec!["user-input what is due?"]),
+        ("one\\<enter>two<enter>", vec!["user-input one\ntwo"]),
+        ("<enter>  <enter>", vec![]),
+        ("/undo<enter>", vec!["user-command undo"]),
+        ("/help tags<enter>", vec!["user-command help tags"]),
+        ("/plnas<enter>", vec![]),
+        ("//plnas<enter>", vec!["user-command plnas"]),
+        ("/gardening-of-mine<enter>", vec!["user-command gardening-of-mine"]),
+        ("/eval (+ 1 2)<enter>", vec!["repl-eval (+ 1 2)"]),
+        ("/cost<enter>", vec!["costs"]),
+        ("/context dropped<enter>", vec!["context"]),
+        ("/why p1<enter>", vec!["why P1"]),
+        ("/rewind x<enter>", vec![]),
+        ("/rewind 7<enter>", vec!["memory-rewind"]),
+        ("/clear<enter>", vec!["interrupt"]),
+        ("/quit<enter>", vec!["Quit"]),
+        ("/reconnect<enter>", vec!["Reconnect"]),
+        ("<c-d>", vec!["Quit"]),
+        ("x<c-d><c-u><c-c>", vec![]),
+        ("<c-z><c-l>", vec!["Suspend", "Repaint"]),
+        ("ab<c-x>b<c-x>q", vec![]),
+        ("/he<tab>tags<enter>", vec!["user-command help tags"]),
+        ("<c-p>undo<enter>", vec!["user-command undo"]),
+        ("<up><enter>", vec!["user-input older question"]),
+        ("old<up>s<enter>", vec!["user-input older questions"]),
+        ("/mouse<enter>", vec!["Mouse(false)"]),
+        ("?<esc>/theme light<enter>", vec![]),
+    ] {
+        let mut desk = Desk::new(80, 24);
+        desk.keys(keys);
+        assert_eq!(desk.sent(), sent, "{keys}");
+    }
+}
+
+#[test]
+fn without_a_connection_nothing_is_sent_and_what_is_typed_stays() {
+    let mut desk = Desk::new(80, 24);
+    desk.keys("a question<enter>");
+    assert_eq!(desk.sent(), ["user-input a question"]);
+    desk.take(Event::Linked(Linked::Down("it ended".to_string(), 2)));
+    let screen = desk.screen();
+    assert!(
+        screen.contains("connection is lost: it ended") && screen.contains("look before you ask again"),
+        "{screen}"
+    );
+    assert!(!desk.state.busy());
+    desk.keys("another<enter>");
+    assert_eq!((desk.sent(), desk.state.input.text()), (vec![], "another"));
+    desk.take(Event::Poll);
+    assert_eq!(desk.sent(), Vec::<String>::new());
+    let (version, here) = ("0.1.0".to_string(), true);
+    desk.take(Event::Linked(Linked::Up { version, here, doubt: Some("no terminal".to_string()) }));
+    assert_eq!(desk.sent(), ["hello", "status", "plans"]);
+    desk.keys("<enter>");
+    assert_eq!(desk.sent(), ["user-input another"]);
+}
+
+#[test]
+fn an_answer_comes_in_pieces_and_what_was_said_goes_along_with_the_next_question() {
+    let mut desk = Desk::new(60, 12);
+    desk.keys("first<enter>");
+    desk.sent();
+    desk.hear("(:type :event :payload (:action :turn-started :turn \"T1\"))");
+    desk.hear("(:type :stream-chunk :payload (:turn \"T1\" :thought \"Let me see.\"))");
+    assert!(desk.screen().contains("┊ Let me see."));
+    desk.hear("(:type :stream-chunk :payload (:turn \"T1\" :thought \"\" :tokens 3))");
+    desk.hear("(:type :stream-chunk :payload (:turn \"T1\" :text \"It is\"))");
+    desk.hear("(:type :stream-chunk :payload (:turn \"T1\" :text \" ten.\"))");
+    desk.hear("(:type :stream-chunk :payload (:turn \"T1\" :text \"\"))");
+    desk.hear("(:type :stream-chunk :payload (:turn \"T9\" :text \"of another\"))");
+    let done =
+        ":action :turn-done :turn \"T1\" :status \"answered\" :private \"ask\" :model \"m\" :tokens-in 9 :tokens-out 2";
+    desk.hear(&format!("(:type :response :payload ({done}))"));
+    let screen = desk.screen();
+    assert!(screen.contains("It is ten.") && screen.contains("┊ thought, 3 words"), "{screen}");
+    assert!(!screen.contains("of another") && !desk.state.busy());
+    desk.sent();
+    desk.keys("second<enter>");
+    let Some(Effect::Send(text)) = desk.effects.iter().find(|effect| matches!(effect, Effect::Send(_))) else {
+        panic!("it is sent")
+    };
+    let message = Sexp::read(text).expect("a message");
+    let history = message.get("payload").expect("a payload").list_at("history").to_vec();
+    let said: Vec<_> = history.iter().map(|said| (said.name_at("role"), said.text_at("text"))).collect();
+    assert_eq!(said, [(Some("user"), Some("first")), (Some("assistant"), Some("It is ten."))]);
+    assert!(history.iter().all(|said| said.text_at("private") == Some("ask")), "{text}");
+}
+
+#[test]
+fn escape_stops_an_answer_and_marks_it() {
+    let mut desk = Desk::new(60, 12);
+    desk.keys("first<enter>");
+    desk.hear("(:type :event :payload (:action :turn-started :turn \"T1\"))");
+    desk.hear("(:type :stream-chunk :payload (:turn \"T1\" :text \"It is\"))");
+    desk.sent();
+    desk.keys("<esc>");
+    assert_eq!(desk.sent(), ["interrupt"]);
+    assert!(desk.screen().contains("stopping"));
+    desk.hear("(:type :response :payload (:action :turn-done :turn \"T1\" :status \"interrupted\"))");
+    let screen = desk.screen();
+    assert!(screen.contains("It is\n[interrupted]") && !screen.contains("stopping"), "{screen}");
+}
+
+#[test]
+fn a_plan_is_approved_only_after_all_of_it_stood_on_the_screen() {
+    let mut desk = Desk::new(60, 12);
+    offer(&mut desk);
+    desk.keys("/approve<enter>");
+    assert_eq!(desk.effects.len(), 2, "a page, and what was typed is kept: {:?}", desk.effects);
+    page(&mut desk, ":part :body :text \"1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n\" :next 27");
+    desk.sent();
+    let screen = desk.screen();
+    assert!(screen.contains("Plan P1: Run: ls") && screen.contains("read all to approve"), "{screen}");
+    desk.keys("ay");
+    assert_eq!(desk.sent(), ["plan-page P1"], "the next page is asked for, and nothing is approved");
+    desk.keys("  ");
+    desk.screen();
+    assert_eq!(desk.sent(), Vec::<String>::new(), "the next page is still awaited");
+    desk.keys("<esc>/approve P1<enter>");
+    page(&mut desk, ":part :body :text \"1\n2\n\" :next 27");
+    desk.screen();
+    page(&mut desk, ":part :diff :text \"+3\n\" :shown \"HASH\"");
+    desk.sent();
+    desk.keys("a");
+    assert_eq!(desk.sent(), Vec::<String>::new(), "it has come and was not displayed yet");
+    desk.screen();
+    assert_eq!(desk.sent(), ["plan-displayed P1"]);
+    desk.keys("an");
+    assert_eq!(desk.sent(), Vec::<String>::new(), "any other key says no");
+    desk.keys("a");
+    assert!(desk.screen().contains("Carry out exactly this (P1), once?"));
+    desk.keys("y");
+    assert_eq!(desk.sent(), ["approval P1"]);
+    assert!(desk.state.over.is_none());
+}
+
+#[test]
+fn a_plan_is_denied_with_a_reason_and_one_that_does_not_wait_is_not_decided_about() {
+    let mut desk = Desk::new(60, 12);
+    offer(&mut desk);
+    for (keys, sent) in [("dno need<enter>", ":reason \"no need\""), ("s<enter>", ":stop t"), ("dx<esc><esc>", "")] {
+        desk.keys("/deny<enter>");
+        page(&mut desk, ":part :body :text \"1\n\" :shown \"HASH\"");
+        desk.effects.clear();
+        desk.keys(keys);
+        let found = desk.effects.iter().any(|effect| matches!(effect, Effect::Send(text) if text.contains(":denial")));
+        assert_eq!(found, !sent.is_empty(), "{keys}");
+        assert!(format!("{:?}", desk.effects).replace("\\\"", "\"").contains(sent), "{:?}", desk.effects);
+    }
+    desk.state.plans[0].status = "done".to_string();
+    desk.keys("/approve P1<enter>");
+    page(&mut desk, ":part :body :text \"1\n\" :shown \"HASH\"");
+    assert!(desk.screen().contains("does not wait any more"));
+    desk.effects.clear();
+    desk.keys("ayd<enter>");
+    assert_eq!(desk.sent(), Vec::<String>::new());
+}
+
+#[test]
+fn what_would_be_taken_back_is_done_after_it_was_read() {
+    let mut desk = Desk::new(60, 12);
+    desk.keys("/rewind 7<enter>");
+    page(&mut desk, ":title \"Go back to 7\" :preview \"V1\" :text \"one file\n\" :shown \"HASH\"");
+    assert!(matches!(&desk.state.over, Some(Over::Reader(reader)) if matches!(reader.of, Of::Preview { .. })));
+    desk.sent();
+    desk.keys("yy");
+    assert_eq!(desk.sent(), Vec::<String>::new());
+    desk.screen();
+    desk.keys("yy");
+    assert_eq!(desk.sent(), ["memory-do"]);
+}
+
+#[test]
+fn words_are_searched_for_in_what_was_said() {
+    let mut desk = Desk::new(60, 8);
+    for number in 0..20 {
+        desk.keys("q<enter>");
+        desk.answer(&format!("T{number}"), &format!("Answer number {number}."), "");
+    }
+    desk.keys("/search NUMBER 3<enter>");
+    assert!(desk.screen().lines().next().is_some_and(|line| line == "Answer number 3."), "{}", desk.screen());
+    desk.keys("<up>");
+    assert!(desk.screen().contains("nothing more is found"));
+    desk.keys("<esc><esc>");
+    assert!(desk.state.search.is_none() && desk.state.transcript.at_end());
+}
+
+#[test]
+fn the_picture_in_a_usual_window() {
+    let mut desk = Desk::new(64, 16);
+    desk.hear("(:type :status :payload (:state \"idle\" :pending 0 :focus-title \"Kitchen\" :health \"healthy\"))");
+    desk.keys("What is due in 漢字?<enter>");
+    desk.answer(
+        "T1",
+        "- *Order tiles* by Sunday\n- =measure= the wall",
+        ":model \"m\" :tokens-in 12 :tokens-out 3 :cost \"$0.01\"",
+    );
+    insta::assert_snapshot!(desk.screen(), @r"
+
+
+    · Connected with the Passepartout that has the notes open. Type
+      a question and press Enter; ? on an empty line shows keys and
+      commands.
+
+    › What is due in 漢字?
+
+    - Order tiles by Sunday
+    - measure the wall
+
+      m · 12 tokens in, 3 out · $0.01
+
+    ────────────────────────────────────────────────────────────────
+    › ask something, or / for a command
+     ● 0.1.0 · idle · 15 tokens · $0.01 · at Kitchen
+    ");
+}
+
+#[test]
+fn the_side_panel_in_a_wide_window() {
+    let mut desk = Desk::new(130, 14);
+    desk.keys("Do it<enter>");
+    let opinion = "(:gate \"permissions\" :priority 600 :verdict \"ask\" :reason \"by default\")";
+    let deed = format!("(:tool \"shell\" :summary \"Run: ls\" :verdict \"ask\" :opinions ({opinion}))");
+    desk.answer("T1", "I propose it.", &format!(":trace ({deed}) :changed (\"/home/me/notes/a.org\")"));
+    let screen = desk.screen();
+    let panel: Vec<String> = screen.lines().map(|line| line.chars().skip(88).collect::<String>()).collect();
+    insta::assert_snapshot!(panel.join("\n"), @r"
+    │ Focus
+    │ 0 files, 0 headings in memory
+    │
+    │ Last actions
+    │ ? Run: ls
+    │
+    │ Protection
+    │ permissions: 0 denied, 1 asked
+    │
+    │ Files changed
+    │ /home/me/notes/a.org
+    │
+    │
+    ");
+    desk.keys("<c-b>");
+    assert!(!desk.screen().contains("Protection"));
+}
+
+#[test]
+fn any_window_any_keys_and_any_message_end_without_a_panic() {
+    let strange = [
+        "(:type :response)",
+        "(:type :stream-chunk :payload (:turn 7))",
+        "(:type :status :payload (:reading (x y)))",
+        "(:type :response :payload (:action :turn-done :trace (1 2 (3)) :sources (nil) :plans (x) :others (7)))",
+        "nil",
+        "(:type :log :payload (:level \"error\" :text \"\u{1b}[31m\"))",
+    ];
+    for (columns, rows) in [(20, 5), (1, 1), (2, 3), (0, 0), (300, 4), (5, 100), (121, 7)] {
+        let mut desk = Desk::new(columns, rows);
+        offer(&mut desk);
+        for keys in [
+            "漢字e\u{301}\\<enter>x<up><down><enter>",
+            "<c-p>x<up><down><esc>",
+            "?<pgup> b<esc>",
+            "/plans<enter><down><enter>d",
+            "<esc><esc><c-b><c-g><c-t><pgup>",
+            "/search x<enter><up><esc>",
+            "<c-w><c-k><c-y><c-a><c-e><tab><c-x>b",
+        ] {
+            desk.keys(keys);
+            let screen = desk.screen();
+            assert!(!screen.contains('\u{1b}'), "{screen:?}");
+        }
+        for text in strange {
+            desk.hear(text);
+            desk.screen();
+        }
+        desk.take(Event::Paste("a\u{1b}[2J\tb\r\nc".repeat(20_000)));
+        assert!(!desk.screen().contains('\u{1b}'));
+        desk.take(Event::Wheel(-3));
+        desk.take(Event::Resize(rows, columns));
+        desk.screen();
+    }
+}
+
+#[test]
+fn the_manual_has_the_keys_that_the_help_has() {
+    let manual = include_str!("../../docs/manual.org");
+    let table = manual.split("#+NAME: tui-keys\n").nth(1).expect("the table of keys");
+    let rows: Vec<&str> = table.lines().skip(2).take_while(|line| line.starts_with('|')).collect();
+    let keys = passepartout::edge::tui::help::KEYS.iter();
+    assert_eq!(rows, keys.map(|(key, what)| format!("| ={key}= | {what} |")).collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_is_drawn_again_when_nothing_changed() {
+    let mut desk = Desk::new(80, 24);
+    let status = "(:type :status :payload (:state \"idle\" :pending 0))";
+    desk.hear(status);
+    desk.state.changed = false;
+    for event in [Event::Poll, Event::Tick, Event::Drawn, Event::Resize(80, 24)] {
+        desk.take(event);
+    }
+    desk.hear(status);
+    assert!(!desk.state.changed);
+    desk.keys("x");
+    assert!(desk.state.changed);
+}
