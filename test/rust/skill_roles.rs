@@ -454,6 +454,35 @@ async fn what_a_skill_loosens_counts_from_the_next_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_rewrites_and_goes_away_in_a_turn_has_the_rest_of_it_refused() {
+    let rewrites = "(lambda (_) '(:arguments (:id \"boiler\" :state \"DONE\")))";
+    let text = skill(&[("refine", rewrites)]);
+    for (what, saved) in [
+        ("a slip", Some(format!("#+PRIORITY: x\n{text}"))),
+        ("no block any more", Some(skill(&[]))),
+        ("another block", Some(skill(&[("refine", "(lambda (_) nil)")]))),
+        ("no file any more", None),
+    ] {
+        let Some(house) = House::new(&text, Level::Allow, vec![]).await else { return };
+        let (engine, file) = (house.engine.clone(), file(&house.home));
+        let runtime = tokio::runtime::Handle::current();
+        let save = move || {
+            match &saved {
+                Some(text) => fs::write(&file, text).unwrap(),
+                None => fs::remove_file(&file).unwrap(),
+            }
+            assert_eq!(reloaded(&runtime, &engine).len(), 1);
+        };
+        house.server.push(closes("roof").meanwhile(save));
+        house.server.push(says("Then not."));
+        house.home.ask(&house.engine, "the house is done").await;
+        assert!(house.sent().contains("its Lisp is not what it was when this turn began"), "{what}: {}", house.sent());
+        assert!(!house.home.read_file("house.org").contains("DONE"), "{what}");
+        house.engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_due_may_be_the_work_of_a_skill_and_no_model_is_asked() {
     let job = |when: &str| {
         format!(

@@ -111,10 +111,17 @@ impl Working<'_> {
 #[async_trait]
 impl AtWork for Working<'_> {
     async fn refine(&self, action: Action, outside: &Outside) -> Result<Action, String> {
-        let Some(skill) = self.with(Role::Refine) else { return Ok(action) };
-        let name = &skill.name;
+        let Some(begun) = self.skill else { return Ok(action) };
+        let (name, had, now) = (begun.name.as_str(), begun.lisp.has(Role::Refine), self.with(Role::Refine));
         let no =
             |why: &str| format!("The skill {name}, which is at work, rewrites what is proposed, and could not: {why}.");
+        // What was to be rewritten when the turn began does not pass as it is because a file was saved meanwhile.
+        if had && now.as_ref().is_none_or(|now| now.lisp.digest() != begun.lisp.digest()) {
+            return Err(no("its Lisp is not what it was when this turn began; ask once more, in a new turn"));
+        }
+        if now.is_none() {
+            return Ok(action);
+        }
         let host = self.engine.skill_host.as_ref().ok_or_else(|| no("no Lisp can be confined here"))?;
         let toolbox = self.engine.toolbox();
         let tool = toolbox.get(action.tool()).ok_or_else(|| no("there is no such tool"))?;
