@@ -1,7 +1,7 @@
 //! Loads skills from folders, in the order that they need each other, and says what became of each.
 //!
-//! A skill that cannot be loaded keeps no other out; when it holds rules, or may hold some, a gate that asks stands
-//! in for them. The mandatory ones are also built into the program: where a folder has no readable version, the
+//! A skill that cannot be loaded keeps no other out; when it tightens, or may, a gate that asks stands
+//! in for it. The mandatory ones are also built into the program: where a folder has no readable version, the
 //! built-in one stands in.
 //!
 //! What comes from outside waits until the user confirmed exactly its files. Until then its rules and its gate hold, for
@@ -23,7 +23,7 @@ use crate::domain::skill::gate::{self, Asked, Unread};
 use crate::domain::skill::handbook;
 use crate::domain::skill::lisp::Role;
 use crate::domain::skill::order::{OrderProblem, order};
-use crate::domain::skill::parse::{Examples, may_hold_rules, read, rules_alone};
+use crate::domain::skill::parse::{Examples, may_hold_rules, may_narrow, read, rules_alone};
 use crate::domain::skill::{Skill, spoken_name};
 use std::borrow::Cow;
 use std::fs;
@@ -62,9 +62,9 @@ pub struct Ground<'a> {
 pub enum SkillState {
     /// It is loaded.
     Loaded,
-    /// It was kept out and has no rules; why, and what would be right.
+    /// It was kept out and tightens nothing; why, and what would be right.
     Failed(String),
-    /// It was kept out, and holds rules or may hold some: a gate asks in their place.
+    /// It was kept out, and tightens or may: a gate asks in its place.
     Unread(String),
     /// It comes from outside, and waits until the user confirms this. Its rules and its gate hold.
     Waiting(Loosening),
@@ -168,7 +168,7 @@ pub fn load(sources: &[Source], ground: &Ground<'_>) -> Loaded {
 }
 
 impl Loaded {
-    /// Returns what is wrong with skills that have no rules, in words.
+    /// Returns what is wrong with skills that tighten nothing, in words.
     pub fn complaints(&self) -> Vec<String> {
         let failed = self.reports.iter().filter_map(|report| match &report.state {
             SkillState::Loaded | SkillState::Unread(_) | SkillState::Off(_) => None,
@@ -212,10 +212,10 @@ impl Loaded {
         self.own_gates().into_iter().fold(gates, |gates, asked| gates.and(Box::new(asked)))
     }
 
-    /// Notes that a skill is not loaded; when it holds rules or may hold some, a gate asks in their place.
-    fn keep_out(&mut self, name: &str, (file, whose): (Option<PathBuf>, Whose), why: String, holds_rules: bool) {
+    /// Notes that a skill is not loaded; when it tightens or may, a gate asks in its place.
+    fn keep_out(&mut self, name: &str, (file, whose): (Option<PathBuf>, Whose), why: String, held: bool) {
         let why = bounded(&why);
-        let state = if holds_rules {
+        let state = if held {
             let place = file.as_ref().map_or_else(|| "built in".to_string(), |file| file.display().to_string());
             self.unread.push(match whose {
                 // Its name, its place and what is wrong with it are words of somebody else.
@@ -419,7 +419,8 @@ fn read_one(path: PathBuf, place: &Place<'_>, found: &mut Vec<Found>, loaded: &m
         return;
     }
     let renamed = renamed(&path);
-    let off = package.off(parsed.as_ref().map_or_else(|_| may_tighten(&name, &outline), tightens));
+    let tightens = parsed.as_ref().map_or_else(|_| may_tighten(&name, &outline), tightens);
+    let off = package.off(tightens);
     let can_be_off = renamed.is_none() && mandatory().all(|mandatory| mandatory != name);
     if can_be_off && (place.ground.confirmed)(&off) {
         return loaded.note(&name, (&path, whose), SkillState::Off(off));
@@ -458,14 +459,18 @@ fn read_one(path: PathBuf, place: &Place<'_>, found: &mut Vec<Found>, loaded: &m
         (_, Err(why)) => why.to_string(),
     };
     let gate = tightening();
-    loaded.keep_out(&name, at, why, rules || changed || gate.lisp.has(Role::Gate));
+    // Of what nobody confirmed, rules and gate alone were in force.
+    let held = rules || changed || gate.lisp.has(Role::Gate) || (trusted && tightens);
+    loaded.keep_out(&name, at, why, held);
     // What is wrong elsewhere in it takes no rule and no gate of its own out of force.
     loaded.rules_alone.push(gate);
 }
 
-/// Returns whether a skill that does not load may tighten: of one that cannot be read nobody knows.
+/// Returns whether a skill may tighten that does not load as it is: of one that cannot be read, when a line of it looks as if
+/// it were meant to.
 fn may_tighten(name: &str, outline: &Outline) -> bool {
-    read(name, outline, Examples::Left).map_or(true, |skill| tightens(&skill))
+    let unreadable = |_| may_hold_rules(&outline.text) || may_narrow(&outline.text);
+    read(name, outline, Examples::Left).map_or_else(unreadable, |skill| tightens(&skill))
 }
 
 /// Returns the beginning of what is said of a skill: it may quote a file, which may be long.

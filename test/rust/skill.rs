@@ -667,6 +667,29 @@ fn a_skill_without_rules_is_only_left_out() {
 }
 
 #[test]
+fn a_slip_in_a_skill_that_narrows_its_turns_asks_as_taking_it_out_does() {
+    let block = |name: &str| format!("* Code\n#+NAME: {name}\n#+begin_src emacs-lisp\n(lambda (_) nil)\n#+end_src\n");
+    let front = "#+TRIGGER: words:deploy\n";
+    for (what, text, asks) in [
+        ("tools", format!("{front}#+TOOLS: memory-search\n* Prompt\nDeploy.\n"), true),
+        ("tools in lower case", format!("{front}#+tools: none\n* Prompt\nDeploy.\n"), true),
+        ("nearly tools", format!("{front}#+TOOL: memory-search\n* Prompt\nDeploy.\n"), true),
+        ("refine", format!("{front}* Prompt\nDeploy.\n{}", block("refine")), true),
+        ("nearly refine", format!("{front}* Prompt\nDeploy.\n{}", block("refien")), true),
+        ("a handler", format!("{front}* Prompt\nDeploy.\n{}", block("handler")), false),
+        ("a prompt", format!("{front}* Prompt\nDeploy with few tools.\n"), false),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("deploy.org"), format!("#+PRIORITY: x\n{text}")).unwrap();
+        let loaded = load(&[folder.path().to_path_buf()]);
+        let expected = if asks { "ask" } else { "pass" };
+        assert_eq!(judged(&loaded, "shell", serde_json::json!({"command": "ls"})), expected, "{what}");
+        let report = loaded.reports.iter().find(|report| report.name == "deploy").unwrap();
+        assert_eq!(matches!(report.state, SkillState::Unread(_)), asks, "{what}: {:?}", report.state);
+    }
+}
+
+#[test]
 fn a_table_of_rules_for_people_is_no_mistake() {
     let table = "| tool | pattern | verdict | reason |\n| shell | x | deny | No. |\n";
     for text in [

@@ -396,6 +396,11 @@ async fn lisp_is_tried_out_and_a_gate_that_belies_its_examples_keeps_its_skill_o
             "line 8: its Lisp, in the block “trigger”: End of file during parsing",
         ),
         (skill(&[("job", "17")]), "its Lisp, in the block “job”: The block “job” comes to no function"),
+        (
+            format!("#+TOOLS: memory-search\n{}", skill(&[("job", "17")])),
+            "its Lisp, in the block “job”: The block “job” comes to no function",
+        ),
+        (skill(&[("refine", "17")]), "its Lisp, in the block “refine”: The block “refine” comes to no function"),
     ] {
         fs::write(&file, &text).unwrap();
         house.engine.reload_skills().await;
@@ -403,7 +408,8 @@ async fn lisp_is_tried_out_and_a_gate_that_belies_its_examples_keeps_its_skill_o
         let state = house.known("house").report.state;
         let (SkillState::Unread(found) | SkillState::Failed(found)) = &state else { panic!("{text}") };
         assert!(found.contains(why), "{found}");
-        assert_eq!(matches!(state, SkillState::Unread(_)), text.contains("#+NAME: gate"), "{text}");
+        let tightens = ["#+NAME: gate", "#+TOOLS:", "#+NAME: refine"].iter().any(|word| text.contains(word));
+        assert_eq!(matches!(state, SkillState::Unread(_)), tightens, "{text}");
         // What another file brings does not bring it back.
         let other = format!("{FRONT}* Prompt\n{}\n", text.len());
         fs::write(&second, other).unwrap();

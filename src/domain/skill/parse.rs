@@ -2,7 +2,7 @@
 
 use crate::domain::gate::rule::{Rule, Ruling};
 use crate::domain::org::outline::{Node, Outline};
-use crate::domain::skill::front::front_matter;
+use crate::domain::skill::front::{self, front_matter};
 use crate::domain::skill::lisp::{GateExample, Lisp, Role, is_commented, may_be_gate, named};
 use crate::domain::skill::page::Page;
 use crate::domain::skill::rule;
@@ -95,6 +95,17 @@ pub fn may_hold_rules(text: &str) -> bool {
         named(&line).is_some_and(may_be_gate)
             || (line.starts_with('*') && line.contains("rule"))
             || (line.starts_with('|') && line.contains("verdict"))
+    })
+}
+
+/// Returns whether a text that is no readable skill may leave its turns fewer tools, or rewrite what they propose: by a line
+/// that is, or nearly is, `#+TOOLS`, or a block that is named so.
+pub fn may_narrow(text: &str) -> bool {
+    text.lines().any(|line| {
+        let tools = |(key, _)| slip::key(key) == Some("TOOLS");
+        front::key(line).is_some_and(tools)
+            || named(&line.trim_start().to_lowercase())
+                .is_some_and(|name| may_be_gate(name) || Role::parse(name) == Some(Role::Refine))
     })
 }
 

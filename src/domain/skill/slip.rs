@@ -18,6 +18,11 @@ pub(super) fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     nearest(word, known.iter().copied())
 }
 
+/// Returns which key of the front matter a word is, or was probably meant for.
+pub(super) fn key(word: &str) -> Option<&'static str> {
+    KEYS.iter().find(|known| known.eq_ignore_ascii_case(word)).copied().or_else(|| meant(word, &KEYS))
+}
+
 /// Looks for lines that are meant for the front matter and are not read.
 ///
 /// # Errors
@@ -30,7 +35,7 @@ pub(super) fn keys(outline: &Outline, page: &Page<'_>, skill: &mut Skill) -> Res
         for line in page.lines(&node.section).filter(|line| !line.in_block) {
             let Some((key, colon)) = front::key(line.text) else { continue };
             let exact = KEYS.iter().find(|known| known.eq_ignore_ascii_case(key)).copied();
-            let Some(known) = exact.or_else(|| meant(key, &KEYS)) else { continue };
+            let Some(known) = self::key(key) else { continue };
             let text = match (exact, colon) {
                 (Some(_), true) if index == 0 => continue,
                 (Some(_), true) => {
