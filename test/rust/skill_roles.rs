@@ -522,3 +522,75 @@ async fn what_is_due_may_be_the_work_of_a_skill_and_no_model_is_asked() {
         house.engine.close().await;
     }
 }
+
+/// Confirms the only job, as the user does after it was shown whole.
+async fn confirmed(house: &House) -> String {
+    let jobs = house.engine.jobs();
+    assert_eq!((jobs.len(), jobs[0].state), (1, "waiting"));
+    house.engine.propose_job(&origin(), &jobs[0].key).await.unwrap();
+    house.home.approve(&house.engine, &waiting(&house.engine)).await.unwrap();
+    assert_eq!(house.engine.jobs()[0].state, "confirmed");
+    jobs[0].key.clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_due_is_answered_by_a_skill_that_names_it_and_its_lisp_is_part_of_what_is_confirmed() {
+    let proposes = "(lambda (_) '(:tool \"org-set-todo\" :args (:id \"boiler\" :state \"DONE\") :explanation \"The round was made.\"))";
+    let says = "(lambda (signal) (format \"%s: %s\" (plist-get signal :sensor) (plist-get signal :text)))";
+    let (due, hook) = (
+        "SCHEDULED: <2026-03-02 Mon 08:00 +1d>\n:PROPERTIES:\n:ID: own\n:PP_RUN:",
+        ":PROPERTIES:\n:ID: own\n:PP_HOOK:",
+    );
+    for (trigger, when, code, expected, outcome) in [
+        ("sensor:schedule words:\"water plants\"", due, says, "schedule: water plants", "done"),
+        ("sensor:hook words:\"water plants\"", hook, says, "hook: water plants", "done"),
+        ("words:\"water plants\"", due, says, "schedule: water plants", "done"),
+        ("sensor:schedule words:\"water plants\"", due, proposes, "", "waits"),
+        // It is not for this one, or has no answer: a model is asked.
+        ("sensor:user-input words:\"water plants\"", due, says, "The model says.", "done"),
+        ("sensor:schedule words:\"water plants\"", due, "(lambda (_) nil)", "The model says.", "done"),
+    ] {
+        let front = format!("#+TITLE: House\n#+TRIGGER: {trigger}\n");
+        let text = format!("{front}* Code\n{}", block("handler", code));
+        let Some(house) = House::new(&text, Level::Allow, vec![self::says("The model says.")]).await else { return };
+        fs::write(house.home.file("own.org"), format!("* Own\n{when} water plants\n:END:\n")).unwrap();
+        house.home.read(&house.engine).await;
+        let shown = house.engine.jobs()[0].shown.clone();
+        let bound = !trigger.contains("user-input");
+        assert_eq!(shown.contains("All Lisp of the skill house, which may answer it"), bound, "{trigger}: {shown}");
+        assert_eq!(shown.contains(code), bound, "{trigger}: {shown}");
+        let key = confirmed(&house).await;
+        let finished = house.engine.run_job_now(&origin(), &key).await.unwrap();
+        let ran = house.engine.jobs()[0].ran.clone().map(|(_, came)| came);
+        assert_eq!(ran.as_deref(), Some(outcome), "{trigger} {code}: {finished:?}");
+        let modelled = expected == "The model says.";
+        assert_eq!(house.server.requests().len(), usize::from(modelled), "{trigger} {code}");
+        assert!(finished.report.text.contains(expected), "{trigger} {code}: {:?}", finished.report);
+        assert!(house.home.read_file("house.org").contains("* TODO Boiler"), "nobody is present");
+        // Other Lisp, or none, is another job.
+        fs::write(file(&house.home), text.replace("* Code\n", "* Code\n\n").replace("(lambda", "(lambda ")).unwrap();
+        house.engine.reload_skills().await;
+        let state = if bound { "waiting" } else { "confirmed" };
+        assert_eq!(house.engine.jobs()[0].state, state, "{trigger} {code}");
+        house.engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_that_comes_later_has_a_confirmed_job_wait_again() {
+    let text = "#+TITLE: House\n#+TRIGGER: words:house\n* Prompt\nMind the house.\n";
+    let Some(house) = House::new(text, Level::Allow, vec![]).await else { return };
+    let job = "* Own\nSCHEDULED: <2026-03-02 Mon 08:00 +1d>\n:PROPERTIES:\n:ID: own\n:PP_RUN: water plants\n:END:\n";
+    fs::write(house.home.file("own.org"), job).unwrap();
+    house.home.read(&house.engine).await;
+    let key = confirmed(&house).await;
+    let handler = format!(
+        "#+TITLE: House\n#+TRIGGER: sensor:schedule words:plants\n* Code\n{}",
+        block("handler", "(lambda (_) \"Watered.\")")
+    );
+    fs::write(file(&house.home), handler).unwrap();
+    house.engine.reload_skills().await;
+    assert_eq!(house.engine.jobs()[0].state, "waiting");
+    assert!(house.engine.run_job_now(&origin(), &key).await.is_err());
+    house.engine.close().await;
+}

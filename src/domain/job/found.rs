@@ -239,6 +239,7 @@ fn job(node: &NodeRef, said: &Said, own: &Own) -> Result<Job, String> {
         words,
         text: String::new(),
         lisp: None,
+        handlers: Vec::new(),
     };
     job.text = text(&job);
     Ok(job)

@@ -125,6 +125,8 @@ pub struct Job {
     pub text: String,
     /// All Lisp that runs with it, where it asks for the block of a skill that there is.
     pub lisp: Option<Arc<str>>,
+    /// The skills that may answer it in place of a model, in the order in which they are asked, each with all its Lisp.
+    pub handlers: Vec<(String, Arc<str>)>,
 }
 
 impl Job {
@@ -153,7 +155,23 @@ impl Job {
     /// Returns what is confirmed of the Lisp that runs with it.
     fn lisp_hash(&self) -> String {
         let hash = |lisp: &Arc<str>| blake3::Hash::from_bytes(ContentHasher::new("job lisp").text(lisp).finish());
-        self.lisp.as_ref().map(|lisp| format!(", Lisp {}", hash(lisp).to_hex())).unwrap_or_default()
+        let own = self.lisp.as_ref().map(|lisp| format!(", Lisp {}", hash(lisp).to_hex())).unwrap_or_default();
+        if self.handlers.is_empty() {
+            return own;
+        }
+        let mut hasher = ContentHasher::new("job handlers");
+        for (skill, lisp) in &self.handlers {
+            hasher.text(skill).text(lisp);
+        }
+        format!("{own}, handlers {}", blake3::Hash::from_bytes(hasher.finish()).to_hex())
+    }
+
+    /// Returns the Lisp that may answer it, as it is shown.
+    fn shown_handlers(&self) -> String {
+        let one = |(skill, lisp): &(String, Arc<str>)| {
+            format!("\nAll Lisp of the skill {skill}, which may answer it in place of a model:\n{}\n", lisp.trim_end())
+        };
+        self.handlers.iter().map(one).collect()
     }
 
     /// Returns it whole, as it is shown before it is confirmed.
@@ -179,6 +197,7 @@ impl Job {
             Privacy::Private => "private notes, as its heading is private: no model elsewhere is asked",
         };
         let tags = if self.tags.is_empty() { "none".to_string() } else { format!(":{}:", self.tags.join(":")) };
+        let first = if self.handlers.is_empty() { "" } else { "the Lisp below, and where that has no answer " };
         let tier = match self.tier {
             _ if self.lisp.is_some() => "the Lisp below: no model is asked",
             Tier::Reflex => "reflex: no model is asked",
@@ -192,12 +211,13 @@ impl Job {
             (Some(_), None) | (None, _) => String::new(),
         };
         format!(
-            "Runs: {}\nOnly: {runs}\n{often}With: {tier}\nSees: {sees}\nTags, inherited ones too: {tags}\n{dollars}Nobody is \
+            "Runs: {}\nOnly: {runs}\n{often}With: {first}{tier}\nSees: {sees}\nTags, inherited ones too: {tags}\n{dollars}Nobody is \
              asked while it runs; what needs a yes waits as a flight plan.\nIt is asked to:\n{}\n\nAll of its heading, but \
-             for its log and the date that Org moves:\n{}\n{lisp}",
+             for its log and the date that Org moves:\n{}\n{lisp}{}",
             self.rhythm(),
             self.task.trim_end(),
-            self.words.trim_end()
+            self.words.trim_end(),
+            self.shown_handlers()
         )
     }
 
@@ -271,6 +291,7 @@ mod tests {
             words: "* Plants\n#+CRON: 0 8 * * *\nSummarize which plants are dry.\n".to_string(),
             text: "0".repeat(64),
             lisp: None,
+            handlers: Vec::new(),
         }
     }
 
@@ -347,5 +368,15 @@ mod tests {
         let shown = job.shown();
         assert!(shown.contains("With: the Lisp below: no model is asked\n"), "{shown}");
         assert!(shown.ends_with("of which the block job is called:\n;; job\n(lambda (_) t)\n"), "{shown}");
+        // And so is that of those who may answer it.
+        (job.task, job.lisp) = ("Summarize which plants are dry.".to_string(), None);
+        let before = job.loosening().hash();
+        job.handlers = vec![("water".to_string(), Arc::from(";; handler\n(lambda (_) nil)\n"))];
+        let with = job.loosening().hash();
+        job.handlers = vec![("water".to_string(), Arc::from(";; handler\n(lambda (_) t)\n"))];
+        assert!(before != with && with != job.loosening().hash());
+        let shown = job.shown();
+        assert!(shown.contains("With: the Lisp below, and where that has no answer cognition: a model"), "{shown}");
+        assert!(shown.ends_with("which may answer it in place of a model:\n;; handler\n(lambda (_) t)\n"), "{shown}");
     }
 }

@@ -278,6 +278,11 @@ impl Engine {
         // What is due may be a skill's own work.
         let due = matches!(start, Start::Words { .. }) && set_off.is_of_job();
         let (under, handled) = match if due { self.job_of_skill(&by).await } else { None } {
+            // Or one answers it in place of a model; its heading's rights hold for what that proposes.
+            None if due && together.is_none() => match self.handled(&by).await {
+                Some(own) => (None, Some(own)),
+                None => (under, None),
+            },
             None => (under, handled),
             Some(Ok(own)) => (None, Some(own)),
             Some(Err(why)) => {

@@ -2,8 +2,12 @@
 
 use crate::domain::count::counted;
 use crate::domain::job::found::{self, Found};
-use crate::domain::job::skill_of_task;
+use crate::domain::job::{When, skill_of_task};
+use crate::domain::memory::view::View;
+use crate::domain::signal::Sensor;
 use crate::domain::skill::lisp::Role;
+use crate::domain::skill::trigger::SignalFacts;
+use crate::domain::skill::{Skill, handlers};
 use crate::edge::engine::Engine;
 use crate::edge::engine::skills::Skills;
 use std::collections::BTreeSet;
@@ -26,10 +30,8 @@ impl Engine {
             };
             let mut files = changed.clone();
             if std::mem::replace(&mut known.skills, skills.number) != skills.number {
-                let asks =
-                    |found: &Arc<Found>| matches!(&**found, Found::Job(job) if skill_of_task(&job.task).is_some());
-                let asking = known.found.iter().filter(|(_, found)| found.iter().any(asks));
-                files.extend(asking.map(|(file, _)| file.clone()));
+                // Any of them may be answered by a skill now, or not any more.
+                files.extend(known.found.keys().cloned());
             }
             if !files.is_empty() {
                 // What found no room may find it now.
@@ -44,7 +46,7 @@ impl Engine {
         };
         self.jobs.watched.lock().follow(&view, &changed.into_iter().collect::<Vec<_>>());
         while let Some(file) = files.pop_first() {
-            let found = found::in_file(&view, &file).into_iter().map(|found| with_lisp(found, &skills));
+            let found = found::in_file(&view, &file).into_iter().map(|found| with_lisp(found, &skills, &view));
             let (found, left) = self.with_room(&file, found, &mut room);
             let mut known = self.jobs.known.lock();
             if left {
@@ -101,12 +103,30 @@ impl Engine {
     }
 }
 
-/// Adds the Lisp of the skill whose block a job asks for.
-fn with_lisp(found: Found, skills: &Skills) -> Found {
+/// Adds the Lisp of the skill whose block a job asks for, and otherwise of those whose handlers it is for: what triggers a
+/// skill is all part of what is confirmed.
+fn with_lisp(found: Found, skills: &Skills, view: &View) -> Found {
     let Found::Job(mut job) = found else { return found };
+    let lisp = |skill: &Skill| -> Arc<str> { Arc::from(skill.lisp.shown()) };
     if let Some(name) = skill_of_task(&job.task) {
         let asked = skills.loaded.skills.iter().find(|skill| skill.name == name && skill.lisp.has(Role::Job));
-        job.lisp = asked.map(|skill| Arc::from(skill.lisp.shown()));
+        job.lisp = asked.map(lisp);
+        return Found::Job(job);
     }
+    let node = view.get(&job.node);
+    let sensor = match job.when {
+        When::Due(_) => Sensor::Schedule,
+        When::Changed => Sensor::Hook,
+    };
+    let facts = SignalFacts {
+        sensor: sensor.name(),
+        text: &job.task,
+        tags: &job.tags,
+        todo: node.as_ref().and_then(|node| node.keyword().map(|keyword| keyword.name)),
+        file: Some(&job.file),
+    };
+    let answering = handlers(&skills.loaded.skills, &facts);
+    let answering = answering.into_iter().map(|skill| (skill.name.clone(), lisp(skill))).collect();
+    job.handlers = answering;
     Found::Job(job)
 }
