@@ -1,15 +1,22 @@
 //! Gate: what the archivist's jobs (scribe, gardener) propose stays housekeeping.
 //!
-//! The scribe distils and the gardener repairs notes while nobody looks on, whenever the clock ticks. They may read
-//! memory and edit Org files; nothing else is theirs to propose.
+//! The scribe distils and the gardener looks after notes while nobody looks on: in runs of jobs and hooks, when the skill
+//! `archivist` is at work. They may read memory and edit notes; nothing else is theirs to propose, and nothing else is what
+//! the clock alone sets off.
 
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::label::Provenance;
 use crate::domain::signal::Sensor;
 use crate::domain::tool::Effect;
 
-/// Judges what housekeeping proposes.
+/// The skill whose runs are housekeeping.
+pub const SKILL: &str = "archivist";
+
+/// Judges what the clock alone sets off.
 pub struct Archivist;
+
+/// Judges what a run of a job or a hook proposes while the skill is at work; it stands among the gates of its turns alone.
+pub struct ArchivistAtWork;
 
 impl Gate for Archivist {
     fn name(&self) -> &str {
@@ -24,27 +31,48 @@ impl Gate for Archivist {
         if case.set_off != Sensor::Heartbeat {
             return Verdict::Pass(Some(Reason::new("Not proposed by the archivist.")));
         }
-        match case.tool.effect {
-            // A web page or a mail that steers housekeeping is no housekeeping.
-            Effect::EditOrg if matches!(case.action.labels().provenance, Provenance::Web | Provenance::Gateway) => {
-                Verdict::Ask(Reason::new("Text from outside led to this change of notes."))
-            }
-            Effect::Reply | Effect::ReadMemory | Effect::EditOrg => Verdict::pass(),
-            Effect::ReadFile
-            | Effect::ReadEditor
-            | Effect::WriteFile
-            | Effect::Commit
-            | Effect::Delegate
-            | Effect::Configure
-            | Effect::ShowInEditor
-            | Effect::Execute
-            | Effect::Evaluate
-            | Effect::Send
-            | Effect::Fetch
-            | Effect::Custom(_) => Verdict::Deny(Reason::instead(
-                format!("The archivist keeps notes; {} is not part of that.", case.tool.name),
-                "Propose an edit of an Org file.",
-            )),
+        housekeeping(case)
+    }
+}
+
+impl Gate for ArchivistAtWork {
+    fn name(&self) -> &str {
+        "archivist at work"
+    }
+
+    fn priority(&self) -> u16 {
+        100
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Verdict {
+        match case.set_off.is_of_job() {
+            true => housekeeping(case),
+            false => Verdict::Pass(Some(Reason::new("Somebody looks on: it is no run of a job or a hook."))),
         }
+    }
+}
+
+fn housekeeping(case: &Case<'_>) -> Verdict {
+    match case.tool.effect {
+        // A web page or a mail that steers housekeeping is no housekeeping.
+        Effect::EditOrg if matches!(case.action.labels().provenance, Provenance::Web | Provenance::Gateway) => {
+            Verdict::Ask(Reason::new("Text from outside led to this change of notes."))
+        }
+        Effect::Reply | Effect::ReadMemory | Effect::EditOrg => Verdict::pass(),
+        Effect::ReadFile
+        | Effect::ReadEditor
+        | Effect::WriteFile
+        | Effect::Commit
+        | Effect::Delegate
+        | Effect::Configure
+        | Effect::ShowInEditor
+        | Effect::Execute
+        | Effect::Evaluate
+        | Effect::Send
+        | Effect::Fetch
+        | Effect::Custom(_) => Verdict::Deny(Reason::instead(
+            format!("The archivist keeps notes; {} is not part of that.", case.tool.name),
+            "Propose an edit of an Org file.",
+        )),
     }
 }

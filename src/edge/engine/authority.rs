@@ -13,7 +13,7 @@ mod skills;
 
 use crate::domain::action::Action;
 use crate::domain::audit::{Decider, Decision, Ruling};
-use crate::domain::gate::Gates;
+use crate::domain::gate::{Gates, archivist};
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::job::starts_work;
 use crate::domain::label::{Labels, Privacy};
@@ -205,6 +205,9 @@ impl Engine {
         let mut gates = self.gates();
         if let Some(gate) = skill.and_then(ToolsGate::new) {
             gates = gates.and(Box::new(gate));
+        }
+        if skill.is_some_and(|skill| skill.name == archivist::SKILL) {
+            gates = gates.and(Box::new(archivist::ArchivistAtWork));
         }
         if let Some(gate) = UnreadTable::of(&self.rules_table()) {
             gates = gates.and(Box::new(gate));

@@ -621,6 +621,40 @@ fn what_set_an_action_off_decides_and_no_words_do() {
 }
 
 #[test]
+fn in_a_run_the_archivist_keeps_notes_and_nothing_else() {
+    use passepartout::domain::gate::Gate;
+    use passepartout::domain::gate::archivist::ArchivistAtWork;
+    let world = World::new();
+    let web = Labels { provenance: passepartout::domain::label::Provenance::Web, ..Labels::MODEL };
+    let (todo, distil) = (json!({"id": "a", "state": "DONE"}), json!({"id": "a", "title": "T", "body": "B"}));
+    for (tool, args, labels, expected) in [
+        ("memory-search", json!({"query": "x"}), Labels::MODEL, "pass"),
+        ("memory-garden", json!({}), Labels::MODEL, "pass"),
+        ("message", json!({"text": "x"}), Labels::MODEL, "pass"),
+        ("org-set-todo", todo.clone(), Labels::MODEL, "pass"),
+        ("note-distil", distil, Labels::MODEL, "pass"),
+        ("org-set-todo", todo, web, "ask"),
+        ("read-file", json!({"path": "x"}), Labels::MODEL, "deny"),
+        ("replace-in-file", json!({"path": "x", "old": "a", "new": "b"}), Labels::MODEL, "deny"),
+        ("write-file", json!({"path": "x", "content": "y"}), Labels::MODEL, "deny"),
+        ("shell", json!({"command": "ls"}), Labels::MODEL, "deny"),
+        ("fetch-url", json!({"url": "https://example.org/"}), Labels::MODEL, "deny"),
+        ("delegate-task", json!({"task": "x"}), Labels::MODEL, "deny"),
+    ] {
+        let toolbox = passepartout::domain::tool::Toolbox::builtin();
+        let args = args.as_object().cloned().unwrap();
+        let why = Some("A test asks for it.");
+        let action = passepartout::domain::action::Action::new(&toolbox, tool, args, why, labels).unwrap();
+        let facts = Facts::default();
+        for sensor in Sensor::ALL {
+            let verdict = ArchivistAtWork.judge(&Case { set_off: sensor, ..world.case(&action, &facts) });
+            let expected = if sensor.is_of_job() { expected } else { "pass" };
+            assert_eq!(verdict.name(), expected, "{tool} {sensor:?}");
+        }
+    }
+}
+
+#[test]
 fn edits_that_change_rules_or_hold_bad_lisp_say_so() {
     use passepartout::domain::gate::facts::{BySetup, EditFact};
     let world = World::new();

@@ -107,3 +107,29 @@ async fn the_scribe_proposes_notes_of_what_changed_and_spends_nothing_else() {
     assert_eq!(home.read_file("notes.org").matches(":PP_SOURCE:").count(), 1);
     engine.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_its_runs_the_archivist_is_denied_what_is_no_edit_of_a_note_and_its_user_is_not() {
+    let notes = "* A thought\n:PROPERTIES:\n:ID: thought\n:END:\nBoats drift.\n";
+    let jobs = asks_for("Scribe", "distil my daily notes", "2026-03-01.org");
+    let home = Home::new(&[("jobs.org", jobs.as_str()), ("2026-03-01.org", notes)]);
+    let replaces = || {
+        let args = serde_json::json!({
+            "path": home.file("2026-03-01.org"), "old": "Boats drift.", "new": "Boats sink.",
+            "explanation": "The archivist mends what it finds.",
+        });
+        Reply::answer(Dialect::OpenAi, &[], &[("c1", "replace-in-file", args)])
+    };
+    let server = FakeServer::start([replaces(), says("Then not.")]);
+    let engine = shipped(&home, &server).await;
+    confirm(&home, &engine, "Scribe").await;
+    assert_eq!(tick(&home, &engine, 22).await.ran, 1);
+    assert_eq!(job(&engine).ran.map(|(_, outcome)| outcome).as_deref(), Some("done"));
+    let told = server.requests()[1].body.clone();
+    assert!(told.contains("The archivist keeps notes; replace-in-file is not part of that."), "{told}");
+    assert_eq!((engine.plans(false).len(), home.read_file("2026-03-01.org").as_str()), (0, notes));
+    server.push(replaces());
+    home.ask(&engine, "distil my daily notes").await;
+    assert_eq!(waiting(&engine).action.tool(), "replace-in-file", "there it asks");
+    engine.close().await;
+}
