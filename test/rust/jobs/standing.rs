@@ -283,6 +283,27 @@ async fn a_hook_runs_so_often_at_most_and_what_writes_all_the_time_starves_none(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_day_of_a_hook_begins_where_its_user_lives() {
+    let home = Home::new(&[("inbox.org", INBOX)]);
+    home.clock.live_in("PST8");
+    let server = FakeServer::start((0..60).map(|_| says("Many.")));
+    let engine = home.served(&server, &["fake"], true).await;
+    confirm(&home, &engine, "Inbox").await;
+    let mut ran = 0;
+    // It is an hour past midnight there.
+    for at in 0..51 {
+        write(&home, &engine, "inbox.org", &format!("{INBOX}** {at}\n")).await;
+        ran += settled(&home, &engine).await;
+    }
+    assert_eq!(ran, 50, "as often as a day allows");
+    home.clock.advance(15);
+    assert_eq!(settled(&home, &engine).await, 0, "the day is over in Greenwich, and not there");
+    home.clock.advance(8);
+    assert_eq!(settled(&home, &engine).await, 1, "now it is");
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn to_learn_that_nothing_changed_nothing_is_read() {
     let memex = cron("All", "* * * * *").replace(":PP_ALWAYS: t", ":PP_WATCH: memex");
     let here = cron("Here", "* * * * *").replace(":PP_ALWAYS: t", ":PP_WATCH: here");

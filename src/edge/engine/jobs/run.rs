@@ -14,7 +14,7 @@ use crate::domain::tool::LOG_JOB;
 use crate::domain::turn::{Ending, Start};
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::Order;
-use crate::edge::engine::jobs::standing::{RETRIES, STOPPED};
+use crate::edge::engine::jobs::standing::{RETRIES, STOPPED, day};
 use crate::edge::engine::jobs::{CHANGED, Run, called};
 use crate::edge::engine::record::{Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
@@ -153,8 +153,9 @@ impl Engine {
 
     /// Takes note of a run before it begins: one that is broken off is known, and is not made up for blindly.
     async fn note_begin(&self, job: &Job, (began, state): (Timestamp, State), looked: Option<Timestamp>) {
+        let day = day(began, self.clock.zone());
         let began = began.as_millisecond();
-        let before = self.touch_standing(&job.key(), |standing| standing.count(began));
+        let before = self.touch_standing(&job.key(), |standing| standing.count(day));
         self.note_standing(&job.key(), |standing| {
             standing.open(began, state);
             standing.looked = looked.map(|at| at.as_millisecond()).or(standing.looked);

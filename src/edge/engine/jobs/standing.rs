@@ -4,6 +4,7 @@ use crate::domain::job::watch::State;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -52,7 +53,7 @@ pub(super) struct Standing {
     pub(super) late: Option<i64>,
     /// The user lets it rest.
     pub(super) paused: bool,
-    /// A day, counted from 1970, and how often a hook ran in it.
+    /// A day of the user's calendar, counted from 1970, and how often a hook ran in it.
     pub(super) day: (i64, u32),
     /// Up to when the store knows that it was looked.
     #[serde(skip)]
@@ -126,12 +127,17 @@ impl Standing {
     }
 
     /// Counts a run of a hook; returns how often it had run in that day before.
-    pub(super) fn count(&mut self, now: i64) -> u32 {
-        let day = now.div_euclid(86_400_000);
+    pub(super) fn count(&mut self, day: i64) -> u32 {
         let before = if self.day.0 == day { self.day.1 } else { 0 };
         self.day = (day, before.saturating_add(1));
         before
     }
+}
+
+/// Returns the day that it is then for the user, counted from 1970.
+pub(super) fn day(at: Timestamp, zone: TimeZone) -> i64 {
+    let date = at.to_zoned(zone).date();
+    date.duration_since(jiff::civil::date(1970, 1, 1)).as_hours().div_euclid(24)
 }
 
 /// Returns a moment of the store.
@@ -250,10 +256,23 @@ mod tests {
     }
 
     #[test]
+    fn a_day_is_that_of_the_user() {
+        for (at, zone, expected) in [
+            ("1970-01-01T00:00:00Z", "UTC0", 0),
+            ("1970-01-01T07:59:59Z", "PST8", -1),
+            ("1970-01-01T08:00:00Z", "PST8", 0),
+            ("1970-01-02T07:59:59Z", "PST8", 0),
+            ("1970-01-01T14:00:00Z", "NZST-12", 1),
+        ] {
+            let zone = TimeZone::posix(zone).expect("it is a time zone");
+            assert_eq!(day(at.parse().expect("a moment"), zone), expected, "{at}");
+        }
+    }
+
+    #[test]
     fn a_day_has_its_own_count_and_a_record_is_read_back() {
         let mut standing = Standing::default();
-        let day = 86_400_000;
-        assert_eq!([day, day + 1, 2 * day, 2 * day + 5].map(|at| standing.count(at)), [0, 1, 0, 1]);
+        assert_eq!([1, 1, 2, 2].map(|day| standing.count(day)), [0, 1, 0, 1]);
         (standing.seen, standing.text) = (Some(State::default()), Some("x".to_string()));
         let body = serde_json::to_value(&standing).expect("it is JSON");
         assert_eq!(serde_json::from_value::<Standing>(body).ok(), Some(standing));

@@ -8,7 +8,7 @@ use crate::domain::memory::view::View;
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Engine;
-use crate::edge::engine::jobs::standing::{AHEAD, Standing, moment};
+use crate::edge::engine::jobs::standing::{AHEAD, Standing, day, moment};
 use crate::edge::engine::jobs::{Quiet, called};
 use crate::edge::thread::aside;
 use jiff::{SignedDuration, Timestamp};
@@ -346,7 +346,7 @@ impl Engine {
 
     /// Returns whether a hook fires: what it watches is not as it was seen, and at rest.
     fn look_at_hook(&self, job: &Job, state: State, now: Timestamp) -> Look {
-        let (steady, millis) = (self.clock.steady(), now.as_millisecond());
+        let (steady, millis, today) = (self.clock.steady(), now.as_millisecond(), day(now, self.clock.zone()));
         self.touch_standing(&job.key(), |standing| {
             // What stood there when it was confirmed is no change.
             let seen = *standing.seen.get_or_insert(state);
@@ -368,7 +368,7 @@ impl Engine {
             let rests = again || steady.saturating_sub(since) >= REST || steady.saturating_sub(first) >= RESTLESS;
             let pause = standing.began.map(|began| millis - began).filter(|pause| *pause >= 0);
             let soon = pause.is_some_and(|pause| pause < HOOK_PAUSE * 1000);
-            let often = standing.day.0 == millis.div_euclid(86_400_000) && standing.day.1 >= HOOKS_A_DAY;
+            let often = standing.day.0 == today && standing.day.1 >= HOOKS_A_DAY;
             match () {
                 () if often || soon => Look::Nothing,
                 () if !rests => Look::Soon,
