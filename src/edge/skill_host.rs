@@ -1,7 +1,8 @@
 //! Runs the Lisp of skills: each skill in a confined worker of its own, which is told a case and answers with a value.
 //!
 //! What a skill answers is read and never evaluated. One that hangs, breaks, floods or says what no answer is leaves none,
-//! and one that does so three times in a row is parked: it is not called any more until its Lisp is changed.
+//! and one that does so three times in a row is parked: it is not called any more until its Lisp is changed, or the user
+//! says so.
 
 pub mod cases;
 
@@ -149,6 +150,13 @@ impl LispHost {
         }
     }
 
+    /// Has blocks called again that failed too often, as the user wants it; returns of how many skills there were some.
+    pub fn unpark(&self) -> usize {
+        let mut runs = self.runs.lock();
+        let parked = runs.values_mut().filter(|runs| !runs.parked().is_empty());
+        parked.map(|runs| runs.in_a_row.clear()).count()
+    }
+
     /// Says from now on what the user should know.
     pub fn telling(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
         let _ = self.tell.set(Box::new(tell));
@@ -289,7 +297,7 @@ impl LispHost {
             let denies = if role == Role::Gate { ", so it denies every act" } else { "" };
             format!(
                 "the block “{}” of the skill {skill} failed {STRIKES} times in a row and is not called any more{denies}; \
-                 mend it, or move the skill away. The last time: {why}",
+                 mend it, move the skill away, or press r in M-x passepartout-skills. The last time: {why}",
                 role.name()
             )
         } else {

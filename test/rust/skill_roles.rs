@@ -334,6 +334,38 @@ async fn lisp_that_was_parked_is_called_again_once_it_is_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn lisp_that_was_parked_is_called_again_when_the_user_says_so_in_emacs() {
+    let broken = skill(&[("handler", "(lambda (_) (error \"no\"))")]);
+    let replies = (0..9).map(|_| says("The model says.")).collect();
+    let Some(house) = House::new(&broken, Level::Allow, replies).await else { return };
+    let parked = |house: &House| house.known("house").runs.is_parked(Role::Handler);
+    let park = async |house: &House| {
+        for _ in 0..3 {
+            house.home.ask(&house.engine, "how is the house?").await;
+        }
+        assert!(parked(house), "{:?}", house.known("house").runs);
+    };
+    park(&house).await;
+    // What a file that is saved brings about, and what another channel asks for, is none of the user's word.
+    house.engine.reload_skills().await;
+    for source in [Source::Cli, Source::Client, Source::Gateway, Source::Clock] {
+        let changes = house.engine.reload_skills_for(&Origin { source, ..origin() }).await;
+        assert!(changes.is_empty() && parked(&house), "{source:?}");
+    }
+    let changes = house.engine.reload_skills_for(&origin()).await;
+    assert_eq!(changes, ["the Lisp of 1 skill that failed too often is called again"]);
+    assert!(!parked(&house));
+    assert_eq!(house.engine.reload_skills_for(&origin()).await, Vec::<String>::new());
+    park(&house).await;
+    // Or it is taken out of use and in again.
+    assert!(house.engine.disable_skill(&origin(), "house", house.engine.new_turn()).await.unwrap().is_ok());
+    house.engine.enable_skill(&origin(), "house").await.unwrap();
+    assert!(!parked(&house));
+    assert_eq!(house.known("house").report.state, SkillState::Loaded);
+    house.engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_skill_that_answers_is_the_one_whose_tools_hold() {
     let proposes =
         "(lambda (_) '(:tool \"org-set-todo\" :args (:id \"boiler\" :state \"DONE\") :explanation \"You said so.\"))";

@@ -1,6 +1,7 @@
 //! The skills of a session: taken anew when a file of theirs changes, without losing what is under way; and what is known of
 //! each.
 
+use crate::domain::count::counted;
 use crate::domain::gate::Gates;
 use crate::domain::gate::secret::mask;
 use crate::domain::job::skill_of_task;
@@ -8,6 +9,7 @@ use crate::domain::label::{Privacy, Trust};
 use crate::domain::memory::view::NodeRef;
 use crate::domain::port::LogLevel;
 use crate::domain::sexp::reader::Sexp;
+use crate::domain::signal::{Origin, Source};
 use crate::domain::skill::lisp::{Lisp, Role};
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::skill::{Skill, handlers, triggered};
@@ -147,6 +149,18 @@ impl Engine {
         self.gaps_told.store(false, std::sync::atomic::Ordering::Relaxed);
         (self.notify)(Notice::Status);
         self.jobs_doubt();
+        changes
+    }
+
+    /// Reads all skills anew as the user asks for it: in Emacs, where it is seen what became of them, blocks that failed too
+    /// often are called again, too. Returns what changed, in words.
+    pub async fn reload_skills_for(&self, origin: &Origin) -> Vec<String> {
+        let mut changes = self.reload_skills().await;
+        let own = origin.source == Source::Emacs && origin.rights.approve;
+        let again = self.skill_host.as_ref().filter(|_| own).map_or(0, |host| host.unpark());
+        if again > 0 {
+            changes.push(format!("the Lisp of {} that failed too often is called again", counted(again, "skill")));
+        }
         changes
     }
 

@@ -67,7 +67,7 @@ pub(super) async fn answer(
             Ok(Plist::new().text("file", file.display().to_string()).text("text", text))
         }
         Request::SkillReload => {
-            let changes = engine.reload_skills().await;
+            let changes = engine.reload_skills_for(origin).await;
             engine.try_skills().await;
             let mut text = if changes.is_empty() { "Nothing changed.".to_string() } else { changes.join("; ") };
             // The folders are those that the core began with.
