@@ -342,3 +342,49 @@ async fn a_heading_from_elsewhere_is_no_job_before_the_user_vouches_for_it() {
     assert_eq!(job(&engine).state, "waiting");
     engine.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_stops_at_what_its_heading_lets_it_cost_behind_a_yes_too() {
+    let looks = || {
+        let args = serde_json::json!({"query": "ivy", "explanation": "I look which plants there are."});
+        Reply::answer(Dialect::OpenAi, &[], &[("c1", "memory-search", args)])
+    };
+    let adds = || {
+        let args = serde_json::json!({"title": "Seen", "parent": "plants", "explanation": "I note what I have seen."});
+        Reply::answer(Dialect::OpenAi, &[], &[("c1", "org-add-heading", args)])
+    };
+    // A call is expected to cost some seven cents, and the first one comes to nine.
+    let dear = |reply: Reply| reply.counting(|_| 30_000);
+    for (cap, plans, answered) in [("0.10", false, false), ("2", false, true), ("0.10", true, false), ("2", true, true)]
+    {
+        let text = PLANTS.replace(":PP_RUN: t", &format!(":PP_RUN: t\n:PP_USD: {cap}"));
+        let home = Home::new(&[("plants.org", &text)]);
+        let folder = home.config().settings;
+        std::fs::create_dir_all(&folder).expect("the settings' folder");
+        let prices = "| provider | model | from | in | cached | out |\n| fake | m | 2026-01-01 | 3 | 0.30 | 15 |\n";
+        std::fs::write(folder.join("prices.org"), prices).expect("it is written");
+        let server = FakeServer::start([dear(if plans { adds() } else { looks() }), says("It is dry.")]);
+        let engine = home.served(&server, &["fake"], false).await;
+        engine.confirm_provider("fake", &format!("{}/v1/", server.url())).await.expect("it is stored");
+        confirm(&home, &engine, "Plants").await;
+        let finished = engine.run_job_now(&origin(), &job(&engine).key).await.expect("the user may");
+        let finished = match plans {
+            false => finished,
+            true => {
+                assert_eq!((finished.report.ending, server.requests().len()), (Ending::Parked, 1), "{cap}");
+                let waiting = crate::support::engine::waiting(&engine);
+                home.approve(&engine, &waiting).await.expect("the user approves it")
+            }
+        };
+        let said = finished.report.notice.clone().unwrap_or_default();
+        let calls = engine.calls(10).await.expect("the ledger is read").len();
+        if answered {
+            assert_eq!((finished.report.ending, calls), (Ending::Answered, 2), "{cap} {plans}: {said}");
+        } else {
+            assert_eq!((finished.report.ending, calls), (Ending::Failed, 1), "{cap} {plans}: {said}");
+            assert!(said.contains("the cap of this conversation is $0.10"), "{cap} {plans}: {said}");
+            assert_eq!(server.requests().len(), 1, "{cap} {plans}");
+        }
+        engine.close().await;
+    }
+}
