@@ -366,6 +366,27 @@ async fn lisp_that_was_parked_is_called_again_when_the_user_says_so_in_emacs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn turns_that_fail_and_acts_that_are_refused_are_counted_for_their_skill() {
+    let replies = vec![Reply::json(500, &json!({})), closes("roof"), says("Then not."), says("It stands.")];
+    let text = format!("{FRONT}* Prompt\nMind the house.\n");
+    let Some(house) = House::new(&text, Level::Deny, replies).await else { return };
+    for (question, expected) in [
+        ("how is the house?", (1, 1, 0)),
+        ("the house is done", (2, 1, 1)),
+        ("how is the house now?", (3, 1, 1)),
+        // Nobody is asked who could answer any more.
+        ("how is the house tomorrow?", (4, 2, 1)),
+        ("and the garden?", (4, 2, 1)),
+    ] {
+        house.home.ask(&house.engine, question).await;
+        let turns = house.known("house").turns;
+        assert_eq!((turns.count, turns.failed, turns.rejected), expected, "{question}");
+    }
+    assert!(house.home.read_file("house.org").contains("* TODO Roof"));
+    house.engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_skill_that_answers_is_the_one_whose_tools_hold() {
     let proposes =
         "(lambda (_) '(:tool \"org-set-todo\" :args (:id \"boiler\" :state \"DONE\") :explanation \"You said so.\"))";
