@@ -1,10 +1,11 @@
 //! How a prompt is put together: what stands first and stays, and what gives way when there is no room.
 
-use crate::support::engine::{Home, ask, provide, waiting};
+use crate::support::engine::{Home, ask, ask_from, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::domain::id::SessionId;
 use passepartout::domain::label::Privacy;
 use passepartout::domain::port::CountTokens;
-use passepartout::domain::signal::{Role, Said};
+use passepartout::domain::signal::{Origin, Role, Said};
 use passepartout::domain::turn::Ending;
 use passepartout::domain::turn::earlier::{Earlier, collapse};
 use passepartout::edge::engine::Engine;
@@ -90,6 +91,34 @@ async fn the_beginning_of_a_prompt_stays_while_only_focus_and_time_change() {
     let same = common(&told[0], &told[3]);
     assert!(same.contains("\n\nMANDATES:\n") && same.contains("\n\nOUTLINE ("), "{same}");
     assert!(same.len() < stable, "{same}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_is_told_since_when_a_conversation_goes_on_where_that_is_known() {
+    let home = Home::new(&[("boat.org", BOAT)]);
+    home.clock.live_in("PST8");
+    let server = FakeServer::start((0..9).map(|_| says("Aye.")));
+    let engine = home.served(&server, &["fake"], true).await;
+    let history = || vec![Said { role: Role::User, text: "Ahoy.".to_string(), privacy: Privacy::Open, aside: false }];
+    let other = || Origin { session: SessionId("other".to_string()), ..origin() };
+    for (origin, history, minutes, expected) in [
+        (origin(), Vec::new(), 0, "Now it is Monday, 2026-03-02 01:00.\n"),
+        (origin(), history(), 20, "01:20. This conversation began on Monday, 2026-03-02 01:00, 20 minutes ago.\n"),
+        (origin(), history(), 41, "02:01. This conversation began on Monday, 2026-03-02 01:00, 1 hour 1 minute ago.\n"),
+        // It went on before this program began.
+        (other(), history(), 0, "Now it is Monday, 2026-03-02 02:01.\n"),
+        (origin(), history(), 2 * 1440, "2026-03-02 01:00, 2 days 1 hour 1 minute ago.\n"),
+        // Cleared, it begins anew.
+        (origin(), Vec::new(), 5, "Now it is Wednesday, 2026-03-04 02:06.\n"),
+        (origin(), history(), 1, "2026-03-04 02:06, 1 minute ago.\n"),
+    ] {
+        home.clock.advance_seconds(minutes * 60);
+        let ask = Ask { history, ..ask_from(origin, "which wood?") };
+        engine.ask(ask, engine.new_turn(), &mut |_| {}).await;
+        let told = systems(&server).pop().expect("it was asked");
+        assert!(told.contains(expected), "{expected}: {told}");
+    }
+    engine.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 //! Then comes what changes: time, facts, what holds for this question, notes, logs. What was refused stands last, as the
 //! results of the calls.
 
+use crate::domain::count::counted;
 use crate::domain::id::NodeId;
 use crate::domain::label::Privacy;
 use crate::domain::outside::Piece;
@@ -43,6 +44,8 @@ pub struct Briefing {
     pub standing: Vec<Standing>,
     /// The triggered skill's prompt.
     pub skill: Option<String>,
+    /// When the conversation began, by the user's clock, and how many minutes ago; `None` where that is not known, or now.
+    pub begun: Option<(jiff::civil::DateTime, i64)>,
 }
 
 /// A text that the model is told beside whatever it is asked.
@@ -242,7 +245,7 @@ fn parts(briefing: &Briefing, now: jiff::civil::DateTime) -> Vec<Part> {
         stays("mandates", "MANDATES:\n", standing(Voice::Shipped, true)),
         stays("skills from elsewhere", ELSEWHERE, standing(Voice::Elsewhere, true)),
         stays("outline", outline, briefing.outline.trim_end().to_string()),
-        changes("time", "", format!("Now it is {}.", now.strftime("%A, %Y-%m-%d %H:%M"))),
+        changes("time", "", time(now, briefing.begun)),
         changes("configuration", "CONFIGURATION:\n", briefing.facts.join("\n")),
         changes("skill", "", briefing.skill.clone().unwrap_or_default()),
         changes("your rules for this", "RULES OF THE USER FOR THIS:\n", standing(Voice::User, false)),
@@ -252,6 +255,17 @@ fn parts(briefing: &Briefing, now: jiff::civil::DateTime) -> Vec<Part> {
         changes("further outline", further, briefing.further.trim_end().to_string()),
         changes("log", "LOG (the last lines):\n", briefing.log.join("\n")),
     ]
+}
+
+/// Says what time it is, and since when the conversation goes on.
+fn time(now: jiff::civil::DateTime, begun: Option<(jiff::civil::DateTime, i64)>) -> String {
+    let words = |at: jiff::civil::DateTime| at.strftime("%A, %Y-%m-%d %H:%M").to_string();
+    let now = format!("Now it is {}.", words(now));
+    let Some((at, minutes)) = begun.filter(|(_, minutes)| *minutes > 0) else { return now };
+    let parts = [(minutes / 1440, "day"), (minutes / 60 % 24, "hour"), (minutes % 60, "minute")];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let ago: Vec<String> = parts.map(|(count, noun)| counted(usize::try_from(count).unwrap_or(0), noun)).collect();
+    format!("{now} This conversation began on {}, {} ago.", words(at), ago.join(" "))
 }
 
 /// The system text.

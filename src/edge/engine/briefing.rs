@@ -42,6 +42,8 @@ pub struct Told {
     pub notes: usize,
     /// The node at point when the turn began.
     pub focus: Option<NodeId>,
+    /// When the conversation began, and how many minutes ago, as far as that is known.
+    pub begun: Option<(jiff::civil::DateTime, i64)>,
 }
 
 impl Told {
@@ -92,6 +94,7 @@ impl<'a> Briefings<'a> {
             facts: self.engine.facts(&self.told),
             standing: self.told.standing.clone(),
             skill: self.told.skill.clone(),
+            begun: self.told.begun,
             ..self.briefing(may_see, lean)
         };
         made.entry((may_see, lean)).or_insert_with(make).clone()

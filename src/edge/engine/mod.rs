@@ -253,6 +253,8 @@ pub struct Engine {
     pub(super) told: Mutex<std::collections::HashSet<SessionId>>,
     /// What was collapsed of conversations in their last turns, the newest first.
     pub(super) earlier: Mutex<std::collections::VecDeque<(SessionId, Vec<crate::domain::turn::earlier::Earlier>)>>,
+    /// When conversations began that began since the start; see [`turns::KNOWN_SESSIONS`].
+    pub(super) begun: Mutex<std::collections::HashMap<SessionId, jiff::Timestamp>>,
     /// What the user wants in every context in this session of the program, or out of it.
     pub(super) pins: Mutex<BTreeMap<NodeId, bool>>,
     /// The prompts that were sent last, the newest first.
@@ -377,6 +379,7 @@ impl Engine {
             shared: Mutex::default(),
             told: Mutex::default(),
             earlier: Mutex::default(),
+            begun: Mutex::default(),
             factors: Mutex::default(),
             deck: deck(me.clone()),
             playbacks: Mutex::default(),

@@ -92,6 +92,7 @@ impl Engine {
         let _alone = self.alone(&ask.origin.session).await;
         *self.asked.lock() = Some(Last { ask: ask.clone(), together });
         let origin = ask.origin.clone();
+        self.note_begun(&ask, began);
         let (start, scope, earlier) = match self.opened(ask, &turn, began).await {
             Ok(opened) => opened,
             Err(why) => {
@@ -113,6 +114,24 @@ impl Engine {
         }
         let setting = Setting { project: Some(scope.project), under: Some(under) };
         self.finish(turn, origin.session, began, asked, report, &setting).await
+    }
+
+    /// Notes when a conversation begins: of one that went on before this program did, nobody knows it.
+    fn note_begun(&self, ask: &Ask, now: jiff::Timestamp) {
+        if !ask.history.is_empty() || !ask.older.turns.is_empty() {
+            return;
+        }
+        let (mut begun, session) = (self.begun.lock(), &ask.origin.session);
+        if begun.len() < KNOWN_SESSIONS || begun.contains_key(session) {
+            begun.insert(session.clone(), now);
+        }
+    }
+
+    /// Returns when a conversation began, by the user's clock, and how many minutes ago, as far as that is known.
+    fn begun(&self, session: &SessionId) -> Option<(jiff::civil::DateTime, i64)> {
+        let at = *self.begun.lock().get(session)?;
+        let minutes = self.clock.now().duration_since(at).as_secs() / 60;
+        Some((self.clock.zone().to_datetime(at), minutes))
     }
 
     /// Finds out who would be asked a question first, and what: the turn is laid out as it would be, and nobody is asked.
@@ -358,6 +377,7 @@ impl Engine {
             ours,
             notes: notes.unwrap_or_else(|| self.memory_budget(most)),
             focus: at_point.clone(),
+            begun: self.begun(&session),
         };
         let briefings = Briefings::new(self, told, now);
         let (models, names_private) = (mandate.models, scope.may_see == Privacy::Private);
