@@ -17,7 +17,7 @@ use crate::domain::turn::{Parking, Refused, TurnReport, proposal, refused};
 use crate::edge::clock::local;
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::learn;
-use crate::edge::engine::record::kind;
+use crate::edge::engine::record::{kind, lean};
 use crate::edge::engine::turns::channel;
 use serde_json::{Value, json};
 
@@ -34,12 +34,25 @@ const OF_TRACES: usize = 200;
 const SHORTEST: usize = 8;
 
 /// Returns what is stored of a decision: its key is the plan, or else the action, or what it is about.
+///
+/// An action that is the key is not said again; where there is none, that is said.
 pub(super) fn kept(decision: &Decision) -> Kept {
-    let key = match (&decision.plan, &decision.action) {
-        (Some(plan), _) => plan.0.clone(),
-        (None, Some(action)) => action.to_hex(),
-        (None, None) => decision.about.clone(),
+    let (key, keyed) = match (&decision.plan, &decision.action) {
+        (Some(plan), _) => (plan.0.clone(), false),
+        (None, Some(action)) => (action.to_hex(), true),
+        (None, None) => (decision.about.clone(), false),
     };
+    let mut body = whole(decision);
+    let action = body["action"].take();
+    let mut body = lean(body);
+    if !keyed {
+        body["action"] = action;
+    }
+    (kind::AUDIT, key, body)
+}
+
+/// Returns all of a decision.
+fn whole(decision: &Decision) -> Value {
     let (by, who) = match &decision.decider {
         Decider::Human(channel) => ("human", channel.as_str()),
         Decider::Rule(name) => ("rule", name.as_str()),
@@ -52,15 +65,14 @@ pub(super) fn kept(decision: &Decision) -> Kept {
         .iter()
         .map(|objection| json!([objection.gate, objection.verdict, objection.reason]))
         .collect();
-    let body = json!({
+    json!({
         "ruling": decision.ruling.name(), "by": by, "who": who,
         "tool": decision.tool, "about": decision.about,
         "action": decision.action.map(|hash| hash.to_hex()), "facts": decision.facts.map(|hash| hash.to_hex()),
         "objections": objections, "seen": decision.seen.as_ref().map(learn::kept),
         "plan": decision.plan.as_ref().map(|id| &id.0), "turn": decision.turn.as_ref().map(|id| &id.0),
         "session": decision.session.as_ref().map(|id| &id.0),
-    });
-    (kind::AUDIT, key, body)
+    })
 }
 
 /// Reads a decision; `None` when it is not whole.
@@ -88,9 +100,12 @@ pub fn read(record: &Record) -> Option<Entry> {
         decider,
         tool: text("tool")?.to_string(),
         about: text("about")?.to_string(),
-        action: text("action").and_then(ActionHash::from_hex),
+        action: match body.get("action") {
+            None => ActionHash::from_hex(&record.key),
+            Some(action) => action.as_str().and_then(ActionHash::from_hex),
+        },
         facts: text("facts").and_then(FactsHash::from_hex),
-        objections: body["objections"].as_array()?.iter().filter_map(objection).collect(),
+        objections: body["objections"].as_array().into_iter().flatten().filter_map(objection).collect(),
         seen: learn::read_seen(&body["seen"]),
         plan: text("plan").map(|id| PlanId(id.to_string())),
         turn: text("turn").map(|id| TurnId(id.to_string())),
@@ -101,7 +116,7 @@ pub fn read(record: &Record) -> Option<Entry> {
 
 /// Returns a decision as JSON for other programs.
 pub fn json(entry: &Entry) -> Value {
-    let (_, _, mut body) = kept(&entry.decision);
+    let mut body = whole(&entry.decision);
     body["record"] = entry.seq.into();
     body["at"] = entry.at.to_string().into();
     body["line"] = entry.decision.line().into();
@@ -445,6 +460,27 @@ fn let_pass(summary: &str, tool: &str, trace: &Trace) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_decision_is_read_as_it_was_kept_and_as_the_first_versions_kept_it() {
+        let action = ActionHash::new([7; 32]);
+        let human = Engine::of_human(Ruling::Confirmed, "a rule".to_string(), "emacs");
+        // What it is about may look like the hash of an action.
+        let odd = Engine::of_human(Ruling::Confirmed, action.to_hex(), "emacs");
+        let of_action = Decision { action: Some(action), tool: "shell".to_string(), ..human.clone() };
+        let objections = vec![Objection { gate: "policy".to_string(), verdict: "ask".to_string(), reason: None }];
+        let of_plan = Decision { plan: Some(PlanId("P1".to_string())), objections, ..of_action.clone() };
+        let bare = Decision { plan: Some(PlanId("P1".to_string())), ..human.clone() };
+        for decision in [human, odd, of_action.clone(), of_plan, bare] {
+            let (kind, key, body) = kept(&decision);
+            let record = Record { seq: 1, at: jiff::Timestamp::UNIX_EPOCH, kind: kind.to_string(), key, body };
+            let first = Record { body: whole(&decision), ..record.clone() };
+            for record in [record, first] {
+                assert_eq!(read(&record).map(|entry| entry.decision), Some(decision.clone()), "{}", record.body);
+            }
+        }
+        assert_eq!(kept(&of_action).2.get("action"), None, "its key says it");
+    }
 
     #[test]
     fn a_beginning_of_more_than_one_action_names_none() {

@@ -7,6 +7,7 @@ mod kept;
 mod watch;
 
 pub(super) use kept::change_records;
+pub(in crate::edge::engine) use kept::intent_json;
 pub use kept::{change_json, read_change};
 
 use crate::domain::action::{Action, Observation, Outcome};

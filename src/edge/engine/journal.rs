@@ -17,6 +17,7 @@ use crate::domain::signal::Origin;
 use crate::domain::turn::proposal;
 use crate::domain::turn::{Conversation, Parking};
 use crate::edge::engine::audit;
+use crate::edge::engine::changes::intent_json;
 use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::turns::first_line;
@@ -52,7 +53,7 @@ impl Journal for Engine {
             Some(Ok(used)) => used,
             None => None,
         };
-        let intent = (kind::INTENT, action.hash().to_hex(), body);
+        let intent = (kind::INTENT, action.hash().to_hex(), intent_json(body));
         let kept = match marks {
             // Before the act, and in one piece with its intent: what it writes is never without its mark.
             Ok(marks) => self.append_all(marks.into_iter().chain(passed).chain(used).chain([intent])).await,

@@ -1,13 +1,14 @@
 //! What the store keeps of plans, conversations and turns, as JSON; the domain's types know nothing of it.
 
 mod past;
+mod trace;
 
 use crate::domain::action::{Action, KeptTool, Refined};
+use crate::domain::gate::Facts;
 use crate::domain::gate::badge::Badge;
 use crate::domain::gate::plan::{About, FlightPlan, PlanStatus, Tried};
 use crate::domain::gate::title::title;
-use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
-use crate::domain::id::{ActionHash, FactsHash, NodeId, OperationId, PlanId, SessionId, TurnId};
+use crate::domain::id::{FactsHash, NodeId, OperationId, PlanId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, PrivacyTag, Provenance, Trust};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::money::Micros;
@@ -19,6 +20,7 @@ use crate::domain::tool::Toolbox;
 use crate::domain::turn::consensus::{Ballot, Mode, Round};
 use crate::domain::turn::{Contact, Conversation, Deed, Ending, TurnReport};
 use crate::edge::engine::record::past::PastRecord;
+use crate::edge::engine::record::trace::TraceRecord;
 use crate::edge::engine::skilled::{Setting, Under};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -217,61 +219,17 @@ fn read_privacy(word: &str) -> Privacy {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct OpinionRecord {
-    gate: String,
-    priority: u16,
-    verdict: String,
-    // Most gates of a turn pass without a word, and each turn is kept twice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    instead: Option<String>,
-    /// Absent unless the reason has words of our own tables alone.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    ours: bool,
+/// Returns a body without what is not there: a field that is null, an empty list. Every record is kept twice, in the
+/// database and in the plain log, so what says nothing is worth leaving out.
+pub(super) fn lean(mut body: Value) -> Value {
+    if let Value::Object(fields) = &mut body {
+        fields.retain(|_, value| !value.is_null() && !value.as_array().is_some_and(Vec::is_empty));
+    }
+    body
 }
 
-#[derive(Serialize, Deserialize)]
-struct TraceRecord {
-    action: String,
-    opinions: Vec<OpinionRecord>,
-}
-
-impl TraceRecord {
-    fn of(trace: &Trace) -> TraceRecord {
-        let opinions = trace
-            .opinions
-            .iter()
-            .map(|opinion| OpinionRecord {
-                gate: opinion.gate.clone(),
-                priority: opinion.priority,
-                verdict: opinion.verdict.name().to_string(),
-                reason: opinion.verdict.reason().map(|reason| reason.text.clone()),
-                instead: opinion.verdict.reason().and_then(|reason| reason.instead.clone()),
-                ours: opinion.verdict.reason().is_some_and(|reason| reason.ours),
-            })
-            .collect();
-        TraceRecord { action: trace.action.to_hex(), opinions }
-    }
-
-    fn read(self) -> Option<Trace> {
-        let opinions = self
-            .opinions
-            .into_iter()
-            .map(|opinion| {
-                let (instead, ours) = (opinion.instead, opinion.ours);
-                let reason = opinion.reason.map(|text| Reason { text, instead, ours });
-                let verdict = match (opinion.verdict.as_str(), reason) {
-                    ("pass", reason) => Verdict::Pass(reason),
-                    ("ask", Some(reason)) => Verdict::Ask(reason),
-                    (_, reason) => Verdict::Deny(reason.unwrap_or_else(|| Reason::new("unreadable in the store"))),
-                };
-                Opinion { gate: opinion.gate, priority: opinion.priority, verdict }
-            })
-            .collect();
-        Some(Trace { action: ActionHash::from_hex(&self.action)?, opinions })
-    }
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -703,8 +661,10 @@ pub fn read_role(text: &str) -> Role {
 struct DeedRecord {
     tool: String,
     summary: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     trace: Option<TraceRecord>,
     outcome: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     plan: Option<String>,
     /// Older records do not say; then it may be.
     #[serde(default = "yes")]
@@ -722,29 +682,38 @@ struct TurnRecord {
     at: String,
     asked: String,
     ending: String,
+    /// Of what follows only what there is is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     notice: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     deeds: Vec<DeedRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     plans: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changed: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sources: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     skill: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     provider: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    #[serde(default, skip_serializing_if = "is_zero")]
     input: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
     output: u64,
-    /// Absent in records of the first versions, as the next.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     cached: u64,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     thinking: u64,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     routes: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rounds: Vec<RoundRecord>,
     #[serde(default)]
     spent: SpentRecord,
-    /// Absent in records of the first versions, and where nobody was asked.
+    /// Absent in records of the first versions, where nobody was asked, and where all calls were those of who answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     shares: Vec<ShareRecord>,
     seconds: f64,
@@ -833,6 +802,21 @@ impl ShareRecord {
     }
 }
 
+/// Returns whose calls were how many; nothing where all are those of who answered, and say what the turn says.
+fn shares(report: &TurnReport) -> Vec<ShareRecord> {
+    let sum = SpentRecord::of(&report.spent.all()).read();
+    let alone = report.answered_by.clone().map(|by| alone(by, sum, report.usage));
+    match report.spent.iter().eq(alone.iter()) {
+        true => Vec::new(),
+        false => report.spent.iter().map(ShareRecord::of).collect(),
+    }
+}
+
+/// Returns the share of who answered, where nobody else was asked.
+fn alone((provider, model): (String, String), sum: Sum, usage: Usage) -> Share {
+    Share { provider, model, sum: Sum { usage, ..sum } }
+}
+
 /// A finished turn as it is kept for the trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
@@ -885,7 +869,7 @@ pub fn turn(finished: &Finished) -> Value {
         routes: report.routes.clone(),
         rounds: report.rounds.iter().map(RoundRecord::of).collect(),
         spent: SpentRecord::of(&report.spent.all()),
-        shares: report.spent.iter().map(ShareRecord::of).collect(),
+        shares: shares(report),
         seconds: finished.seconds,
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
@@ -896,10 +880,10 @@ pub fn read_turn(value: &Value) -> Option<Finished> {
     let record: TurnRecord = serde_json::from_value(value.clone()).ok()?;
     let mut spent = Shares::default();
     let (sum, known) = (record.spent.read(), record.provider.clone().zip(record.model.clone()));
+    let usage = Usage { input: record.input, output: record.output, cached: record.cached, thinking: record.thinking };
     if record.shares.is_empty() && sum.calls > 0 {
-        // Nobody noted whose they were: of several, all counted as one.
-        let (provider, model) = known.clone().unwrap_or_default();
-        spent.join(Share { provider, model, sum });
+        // They are those of who answered; the first versions noted of several no more either.
+        spent.join(alone(known.clone().unwrap_or_default(), sum, usage));
     }
     record.shares.into_iter().for_each(|share| spent.join(share.read()));
     let ending = match record.ending.as_str() {
@@ -932,7 +916,7 @@ pub fn read_turn(value: &Value) -> Option<Finished> {
         routes: record.routes,
         rounds: record.rounds.into_iter().filter_map(RoundRecord::read).collect(),
         spent,
-        usage: Usage { input: record.input, output: record.output, cached: record.cached, thinking: record.thinking },
+        usage,
         ..TurnReport::of(Conversation::empty())
     };
     Some(Finished {
@@ -950,5 +934,62 @@ fn clip(text: &str) -> String {
     match text.char_indices().nth(2_000) {
         None => text.to_string(),
         Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn finished(report: TurnReport) -> Finished {
+        let (turn, session) = (TurnId("T1".to_string()), SessionId("chat".to_string()));
+        Finished { turn, session, at: jiff::Timestamp::UNIX_EPOCH, asked: "why?".to_string(), seconds: 0.5, report }
+    }
+
+    fn share(provider: &str, failed: u64, input: u64) -> Share {
+        let usage = Usage { input, output: 2, ..Usage::default() };
+        Share {
+            provider: provider.to_string(),
+            model: "m".to_string(),
+            sum: Sum { calls: 2, failed, usage, ..Sum::default() },
+        }
+    }
+
+    #[test]
+    fn whose_calls_a_turn_made_is_read_as_it_was_kept_and_said_once_where_all_were_of_who_answered() {
+        let usage = Usage { input: 7, output: 2, ..Usage::default() };
+        for (shares, kept) in [
+            (vec![share("one", 0, 7)], 0),
+            (vec![share("one", 1, 7)], 1),
+            (vec![share("one", 0, 6)], 1),
+            (vec![share("other", 0, 7)], 1),
+            (vec![share("one", 0, 7), share("other", 0, 7)], 2),
+            (Vec::new(), 0),
+        ] {
+            let mut report = TurnReport::of(Conversation::empty());
+            (report.usage, report.answered_by) = (usage, Some(("one".to_string(), "m".to_string())));
+            shares.into_iter().for_each(|share| report.spent.join(share));
+            let whole = finished(report);
+            let value = turn(&whole);
+            assert_eq!(value["shares"].as_array().map_or(0, Vec::len), kept, "{value}");
+            assert_eq!(read_turn(&value), Some(whole), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_turn_of_the_first_versions_is_read_and_one_that_did_nothing_takes_little() {
+        let old = json!({
+            "turn": "T1", "session": "chat", "at": "1970-01-01T00:00:00Z", "asked": "why?", "ending": "answered",
+            "notice": null, "deeds": [], "plans": [], "changed": [], "sources": [], "provider": null, "model": null,
+            "input": 0, "output": 0, "seconds": 0.5,
+        });
+        let report = TurnReport { ending: Ending::Answered, ..TurnReport::of(Conversation::empty()) };
+        let whole = finished(report);
+        assert_eq!(read_turn(&old).as_ref(), Some(&whole));
+        let value = turn(&whole);
+        assert_eq!(read_turn(&value), Some(whole));
+        let fields: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+        assert_eq!(fields.len(), 7, "{fields:?}");
     }
 }

@@ -8,7 +8,7 @@ use crate::domain::undo::next::Next;
 use crate::domain::undo::{Change, FileChange, Image, Kind};
 use crate::edge::engine::Engine;
 use crate::edge::engine::changes::image_of;
-use crate::edge::engine::record::kind;
+use crate::edge::engine::record::{kind, lean};
 use crate::edge::shadow::{image_json, read_image};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -38,12 +38,40 @@ pub(in crate::edge::engine) fn change_records(change: &Change) -> Vec<(&'static 
 /// Returns a change as the store keeps it.
 pub fn change_json(change: &Change) -> Value {
     let files = change.files.iter().map(|f| json!([f.path, image_json(&f.before), image_json(&f.after)]));
-    json!({
+    let mut body = lean(json!({
         "id": change.id, "kind": change.kind.name(), "time": change.time.to_string(), "since": change.since.0,
         "turn": change.turn, "session": change.session, "tool": change.tool, "summary": change.summary,
-        "plan": change.plan, "approver": change.approver, "of": change.of, "files": files.collect::<Vec<_>>(),
+        "plan": change.plan, "approver": change.approver, "of": change.of,
         "memory": change.memory.map(|(from, to)| [from.0, to.0]), "focus": change.focus, "doubt": change.doubt,
-    })
+    }));
+    body["files"] = files.collect();
+    body
+}
+
+/// What a change and the intent of its act both say.
+const SHARED: [&str; 4] = ["turn", "tool", "summary", "since"];
+
+/// Returns an intent whose change does not say again what the intent says.
+pub(in crate::edge::engine) fn intent_json(mut intent: Value) -> Value {
+    for key in SHARED {
+        let same = intent["change"].get(key).is_some_and(|value| intent.get(key) == Some(value));
+        if let Some(change) = intent["change"].as_object_mut().filter(|_| same) {
+            change.remove(key);
+        }
+    }
+    lean(intent)
+}
+
+/// Returns the change of an intent, if its act makes one.
+fn change_of(intent: &Value) -> Option<Change> {
+    let mut change = intent["change"].clone();
+    let fields = change.as_object_mut()?;
+    for key in SHARED {
+        if let (false, Some(value)) = (fields.contains_key(key), intent.get(key)) {
+            fields.insert(key.to_string(), value.clone());
+        }
+    }
+    read_change(&change)
 }
 
 /// Reads what [`change_json`] wrote.
@@ -68,7 +96,7 @@ pub fn read_change(value: &Value) -> Option<Change> {
         summary: text("summary")?,
         plan: text("plan"),
         approver: text("approver"),
-        of: value["of"].as_array()?.iter().filter_map(Value::as_str).map(str::to_string).collect(),
+        of: value["of"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_string).collect(),
         files: value["files"].as_array()?.iter().map(file).collect::<Option<Vec<_>>>()?,
         memory: operation(&value["memory"][0]).zip(operation(&value["memory"][1])),
         focus: match &value["focus"] {
@@ -82,7 +110,7 @@ pub fn read_change(value: &Value) -> Option<Change> {
 impl Engine {
     /// Stores what an act without an outcome has changed, so that it can be taken back; returns the files.
     pub(in crate::edge::engine) async fn recover_change(&self, intent: &NewRecord) -> Vec<String> {
-        let Some(mut change) = read_change(&intent.body["change"]) else { return Vec::new() };
+        let Some(mut change) = change_of(&intent.body) else { return Vec::new() };
         let mut contents = Vec::new();
         for file in &mut change.files {
             let (state, _) = self.state_of(&file.path).await;
@@ -314,6 +342,57 @@ mod tests {
     async fn watch(engine: &Arc<Engine>, act: &Act, cleared: &Cleared) -> Watched {
         let alone = engine.alone_in(cleared.scope()).await;
         engine.watch(act, cleared, alone).await.expect("it is watched")
+    }
+
+    #[test]
+    fn a_change_and_an_intent_are_read_as_they_were_kept_in_this_and_in_the_first_form() {
+        let file = |after| FileChange { path: "/m/a.org".to_string(), before: Image::Absent, after };
+        let change = Change {
+            id: "A1".to_string(),
+            kind: Kind::Act,
+            time: jiff::Timestamp::UNIX_EPOCH,
+            since: OperationId(3),
+            turn: "T1".to_string(),
+            session: "chat".to_string(),
+            tool: "org-set-todo".to_string(),
+            summary: "Mark it".to_string(),
+            plan: None,
+            approver: None,
+            of: Vec::new(),
+            files: vec![file(Image::Absent)],
+            memory: None,
+            focus: None,
+            doubt: None,
+        };
+        let full = Change {
+            plan: Some("P1".to_string()),
+            approver: Some("emacs".to_string()),
+            of: vec!["A0".to_string()],
+            memory: Some((OperationId(1), OperationId(2))),
+            doubt: Some("It is so.".to_string()),
+            ..change.clone()
+        };
+        let none = Change { files: Vec::new(), ..change.clone() };
+        for change in [change, full, none] {
+            let kept = change_json(&change);
+            assert_eq!(read_change(&kept).as_ref(), Some(&change), "{kept}");
+            // All of it, and then with other words in the intent.
+            for summary in ["Mark it", "Mark something"] {
+                let intent =
+                    json!({"turn": "T1", "tool": "org-set-todo", "summary": summary, "change": kept, "since": 3});
+                let short = intent_json(intent.clone());
+                assert_eq!(short["change"].get("summary").is_none(), summary == "Mark it", "{short}");
+                assert_eq!(short["change"].get("turn"), None, "{short}");
+                assert_eq!([change_of(&intent), change_of(&short)], [Some(change.clone()), Some(change.clone())]);
+            }
+        }
+        let old = json!({
+            "id": "A1", "kind": "act", "time": "1970-01-01T00:00:00Z", "since": 3, "turn": "T1", "session": "chat",
+            "tool": "t", "summary": "s", "plan": null, "approver": null, "of": [], "files": [], "memory": null,
+            "focus": null, "doubt": null,
+        });
+        assert!(read_change(&old).is_some_and(|change| change.of.is_empty() && change.plan.is_none()));
+        assert_eq!(change_of(&intent_json(json!({"turn": "T1", "change": null}))), None);
     }
 
     fn done(act: &Act) -> Observation {

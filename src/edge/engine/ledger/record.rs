@@ -4,7 +4,7 @@ use crate::domain::memory::store::{NewRecord, Record};
 use crate::domain::money::{Call, Cost, Micros};
 use crate::domain::port::Usage;
 use crate::domain::work::Work;
-use crate::edge::engine::record::kind;
+use crate::edge::engine::record::{kind, lean};
 use serde_json::{Value, json};
 
 /// Returns what is stored of a call.
@@ -20,7 +20,7 @@ pub(super) fn kept(call: &Call) -> NewRecord {
         "heading": call.heading, "usage": usage, "status": call.status, "http": call.http,
         "attempts": call.attempts, "cost": cost,
     });
-    NewRecord { at: call.at, kind: kind::CALL.to_string(), key: call.session.clone(), body }
+    NewRecord { at: call.at, kind: kind::CALL.to_string(), key: call.session.clone(), body: lean(body) }
 }
 
 /// Reads a call; `None` when it is not whole.
