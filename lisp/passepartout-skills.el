@@ -165,14 +165,20 @@ back, t tests,\nr reads all anew, g asks again, q leaves.\n\n"
 
 (defun passepartout-skills--fetch ()
   "Ask the core for the skills and draw them."
-  (when (get-buffer passepartout-skills--buffer-name)
-    (passepartout-skills--ask
-     :skills nil
-     (lambda (payload)
-       (let ((buffer (get-buffer passepartout-skills--buffer-name)))
-         (when buffer
-           (with-current-buffer buffer
-             (passepartout-skills--draw payload))))))))
+  (let ((buffer (get-buffer passepartout-skills--buffer-name)))
+    (when buffer
+      (with-current-buffer buffer
+        (let ((late (passepartout-view-asking)))
+          (passepartout-request
+           :skills nil
+           (lambda (payload)
+             (let ((why (plist-get payload :error)))
+               (cond
+                ((funcall late))
+                (why (message "Passepartout: %s"
+                              (passepartout-view-line why 500)))
+                (t (with-current-buffer buffer
+                     (passepartout-skills--draw payload))))))))))))
 
 ;;;###autoload
 (defun passepartout-skills ()

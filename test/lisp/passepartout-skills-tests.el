@@ -72,6 +72,19 @@ failed         wrong
     (should-error (passepartout-skills-tests--press "c" "brief")
                   :type 'user-error)))
 
+(ert-deftest passepartout-skills-an-answer-that-comes-late-is-not-drawn ()
+  (passepartout-skills-tests--with
+    (dotimes (_ 2) (call-interactively (key-binding (kbd "g"))))
+    (let ((late (car (last (passepartout-fake-sent :skills) 2))))
+      (passepartout-fake-answer
+       :skills '(:skills ((:name "new" :title "" :state "loaded" :lisp ""))))
+      (passepartout-fake-inject
+       :response (append (list :action :skills
+                               :request (plist-get late :request))
+                         passepartout-skills-tests--list)))
+    (should (string-search "new" (buffer-string)))
+    (should-not (string-search "brief" (buffer-string)))))
+
 (ert-deftest passepartout-skills-a-key-asks-for-what-it-says ()
   (dolist (case '(("k" "loaded" :skill-disable "brief")
                   ("k" "off  " :skill-enable "old")

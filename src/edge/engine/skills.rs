@@ -223,7 +223,7 @@ impl Engine {
         let skill = skills.loaded.skills.iter().find(|skill| skill.name == name && skill.lisp.has(Role::Job));
         let Some(skill) = skill else {
             return Some(Err(format!(
-                "no skill {name} is loaded that has a block “job”; M-x passepartout-doctor says why"
+                "no skill {name} is loaded that has a block “job”; M-x passepartout-skills says why"
             )));
         };
         let said = self.ask_skill(skill, Role::Job, by, cases::answer).await;
