@@ -37,6 +37,12 @@
 (eval-when-compile (require 'subr-x))
 
 (declare-function passepartout-plan-visit "passepartout-plan" (id))
+(declare-function org-fold-show-context "org-fold" (&optional key))
+(declare-function org-get-heading "org"
+                  (&optional no-tags no-todo no-priority no-comment))
+(declare-function org-show-context "org" (&optional key))
+(defvar org-planning-line-re)
+(defvar org-property-drawer-re)
 
 (defconst passepartout-jobs--buffer-name "*Passepartout jobs*"
   "The name of the buffer of jobs.")
@@ -137,22 +143,98 @@
                       (or (plist-get payload :text) "")))))
          (pop-to-buffer buffer))))))
 
+;;;; Going to a heading
+
+(defun passepartout-jobs--plain (text)
+  "Return TEXT with runs of white space and control characters as one blank."
+  (string-trim (replace-regexp-in-string "[[:space:][:cntrl:]]+" " " text)))
+
+(defun passepartout-jobs--title-here-p (title)
+  "Return non-nil when the headline at point is called TITLE, and nothing else."
+  (equal (passepartout-jobs--plain title)
+         (passepartout-jobs--plain
+          (if (derived-mode-p 'org-mode)
+              (org-get-heading t t t t)
+            (buffer-substring-no-properties
+             (progn (skip-chars-forward "* ") (point))
+             (line-end-position))))))
+
+(defun passepartout-jobs--by-id (id)
+  "Return where the heading begins whose own drawer has ID, or nil."
+  (save-excursion
+    (goto-char (point-min))
+    (let ((case-fold-search t) found)
+      (while (and (not found)
+                  (re-search-forward
+                   (concat "^[ \t]*:ID:[ \t]+" (regexp-quote id) "[ \t]*$")
+                   nil t))
+        (let ((line (line-beginning-position)))
+          (save-excursion
+            (when (and (re-search-backward "^\\*+ " nil t)
+                       (passepartout-jobs--drawer-holds-p line))
+              (setq found (point))))))
+      found)))
+
+(defun passepartout-jobs--drawer-holds-p (line)
+  "Return non-nil when LINE is in the drawer of properties of the headline here.
+What a text or an example below it says is none."
+  (save-excursion
+    (forward-line 1)
+    (when (looking-at-p org-planning-line-re) (forward-line 1))
+    (and (looking-at org-property-drawer-re)
+         (< (point) line (match-end 0)))))
+
+(defun passepartout-jobs--by-title (title line)
+  "Return where the headline called TITLE that is nearest to LINE begins, or nil."
+  (save-excursion
+    (goto-char (point-min))
+    (let (best)
+      (while (re-search-forward "^\\*+ " nil t)
+        (beginning-of-line)
+        (when (save-excursion (passepartout-jobs--title-here-p title))
+          (let ((away (abs (- (line-number-at-pos) line))))
+            (when (or (null best) (< away (car best)))
+              (setq best (cons away (point))))))
+        (forward-line 1))
+      (cdr best))))
+
+(defun passepartout-jobs--position (job)
+  "Return where the heading of JOB, a plist, begins in this buffer, or nil.
+Its own ID names it; without one its title does, nearest to its line."
+  (require 'org)
+  (save-restriction
+    (widen)
+    (let ((id (plist-get job :id)))
+      (or (and (stringp id) (not (string-empty-p id))
+               (passepartout-jobs--by-id id))
+          (passepartout-jobs--by-title (or (plist-get job :title) "")
+                                       (or (plist-get job :line) 1))))))
+
 (defun passepartout-jobs-visit ()
   "Push the button at point, or go to the heading of the job there."
   (interactive)
   (if (button-at (point))
       (push-button)
     (let* ((job (passepartout-jobs--here))
-           (file (plist-get job :file))
-           (title (plist-get job :title)))
+           (file (plist-get job :file)))
       (passepartout-abroad-check-file (passepartout-view-line file))
       (unless (and (stringp file) (file-readable-p file))
         (user-error "Its file is not there any more"))
       (find-file-other-window file)
-      (goto-char (point-min))
-      (when (re-search-forward
-             (concat "^\\*+ .*" (regexp-quote (or title ""))) nil t)
-        (beginning-of-line)))))
+      (let ((position (passepartout-jobs--position job)))
+        (unless position
+          (user-error "“%s” is not in this file any more; g asks again"
+                      (passepartout-view-line (plist-get job :title) 80)))
+        (unless (<= (point-min) position (point-max)) (widen))
+        (push-mark nil t)
+        (goto-char position)
+        (when (derived-mode-p 'org-mode)
+          (if (fboundp 'org-fold-show-context)
+              (org-fold-show-context 'link-search)
+            (with-suppressed-warnings ((obsolete org-show-context))
+              (org-show-context 'link-search))))))))
+
+;;;; The list
 
 (defun passepartout-jobs--time (text)
   "Return TEXT, a time of the core, for people, or a dash."

@@ -87,6 +87,78 @@
     (should-error (call-interactively (key-binding (kbd "RET")))
                   :type 'user-error)))
 
+;;;; Going to a heading
+
+(defconst passepartout-jobs-tests--notes
+  "* TODO Plants of others
+Of this one it says:
+:ID: plants
+#+begin_example
+:PROPERTIES:
+:ID: plants
+:END:
+#+end_example
+* Plants and more
+* TODO [#A] Plants                                                   :home:
+SCHEDULED: <2026-03-04 Wed>
+:PROPERTIES:
+:PP_RUN: water them
+:ID:       plants
+:END:
+* Without ID and more
+* Without ID
+First.
+* Without ID
+Second.
+"
+  "Notes in which decoys stand above what is meant.")
+
+(ert-deftest passepartout-jobs-ret-goes-to-the-heading-that-is-meant ()
+  (dolist (case '((:id "plants" :title "Plants" :at "* TODO [#A] Plants")
+                  ;; Its title was changed since; its ID was not.
+                  (:id "plants" :title "Flowers" :at "* TODO [#A] Plants")
+                  (:id "0f3a" :title "Plants" :line 1 :at "* TODO [#A] Plants")
+                  (:id "0f3b" :title "Without ID" :line 16
+                   :at "* Without ID\nFirst")
+                  (:id "0f3b" :title "Without ID" :line 40
+                   :at "* Without ID\nSecond")
+                  (:id "0f3c" :title "Without" :line 16)
+                  (:id "plant" :title "Plant" :line 1)
+                  (:id "" :title "" :line 1)))
+    (passepartout-fake-with
+      (let ((file (make-temp-file "passepartout-jobs" nil ".org"
+                                  passepartout-jobs-tests--notes)))
+        (unwind-protect
+            (with-current-buffer (find-file-noselect file)
+              ;; What is narrowed away is gone to as well.
+              (goto-char (point-min))
+              (narrow-to-region (point-min) (line-beginning-position 2))
+              (passepartout-jobs)
+              (passepartout-fake-answer
+               :jobs (list :jobs (list (append (list :job "k1" :file file
+                                                     :state "confirmed"
+                                                     :missed 0)
+                                               case))))
+              (with-current-buffer passepartout-jobs--buffer-name
+                (goto-char (point-min))
+                (re-search-forward "^\\* ")
+                (let ((go (lambda ()
+                            (call-interactively (key-binding (kbd "RET"))))))
+                  (if (plist-get case :at)
+                      (funcall go)
+                    (should (string-match-p
+                             "is not in this file any more"
+                             (cadr (should-error (funcall go)
+                                                 :type 'user-error)))))))
+              (set-buffer (find-buffer-visiting file))
+              (if (plist-get case :at)
+                  (should (looking-at-p (regexp-quote (plist-get case :at))))
+                (should (= (point) (point-min)))))
+          (with-current-buffer (find-buffer-visiting file)
+            (set-buffer-modified-p nil)
+            (kill-buffer))
+          (delete-file file))))))
+
 ;;;; Org's agenda
 
 (defun passepartout-jobs-tests--day (year month day)

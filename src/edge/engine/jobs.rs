@@ -110,6 +110,8 @@ pub struct Listed {
     pub node: NodeId,
     /// Its file.
     pub file: String,
+    /// The line where it begins, unless it is gone.
+    pub line: Option<u32>,
     /// Its title.
     pub title: String,
     /// How private that is.
@@ -316,6 +318,7 @@ impl Engine {
             key,
             node: job.node.clone(),
             file: job.file.to_string(),
+            line: view.get(&job.node).map(|node| node.line()),
             title: job.title.clone(),
             privacy: job.privacy,
             state,
@@ -425,6 +428,7 @@ fn broken(at: &NodeId, file: &str, title: &str, why: &str, view: &View) -> Liste
         key: String::new(),
         node: at.clone(),
         file: file.to_string(),
+        line: view.get(at).map(|node| node.line()),
         title: title.to_string(),
         privacy: view.get(at).map_or(Privacy::Private, |node| node.privacy()),
         state: "broken",

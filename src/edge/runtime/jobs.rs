@@ -40,6 +40,7 @@ fn job(job: &Listed) -> Sexp {
         .text("job", job.key.as_str())
         .text("id", job.node.as_str())
         .text("file", job.file.as_str())
+        .maybe_int("line", job.line.map(i64::from))
         .text("title", exact(&job.title))
         .text("state", job.state)
         .text("rhythm", exact(&job.rhythm))
