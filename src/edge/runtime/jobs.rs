@@ -9,14 +9,32 @@ use crate::edge::engine::jobs::{Listed, REST};
 use crate::edge::thread::aside;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use tokio::sync::Notify;
+
+/// What a look came to: what wakes the next one, when it comes at the latest, and whether it comes in a moment.
+struct Round {
+    wake: Arc<Notify>,
+    beat: Duration,
+    soon: bool,
+}
 
 /// Runs what is due, as long as the engine lives.
 pub(super) async fn follow(engine: Weak<Engine>) {
-    loop {
-        let Some(here) = engine.upgrade() else { return };
-        let (wake, beat) = (here.jobs_wake(), Duration::from_secs(here.config.heartbeat));
-        let soon = here.tick_jobs().await.soon;
-        drop(here);
+    let look = move || {
+        let engine = engine.clone();
+        async move {
+            let here = engine.upgrade()?;
+            let (wake, beat) = (here.jobs_wake(), Duration::from_secs(here.config.heartbeat));
+            let soon = here.tick_jobs().await.soon;
+            Some(Round { wake, beat, soon })
+        }
+    };
+    rounds(look).await;
+}
+
+/// Looks again and again, until there is nothing left to look at.
+async fn rounds<F: Future<Output = Option<Round>> + Send>(mut look: impl FnMut() -> F + Send) {
+    while let Some(Round { wake, beat, soon }) = look().await {
         tokio::select! {
             () = tokio::time::sleep(if soon { REST.min(beat) } else { beat }) => {}
             () = wake.notified() => {
@@ -78,4 +96,74 @@ pub(super) async fn rule(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) 
         Some(_) | None => return Err("a job is confirmed, withdrawn, paused, resumed, run or stopped".to_string()),
     };
     Ok(Plist::new().text("text", exact(&said)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parking_lot::Mutex;
+    use tokio::time::{Instant, sleep};
+
+    /// Returns at what tenths of a second it was looked, when `beat` seconds lie between two looks, each says of itself
+    /// whether the next comes in a moment, and these tenths of a second wake who waits.
+    async fn looked(beat: u64, soon: &[bool], wakes: Vec<u64>) -> Vec<u128> {
+        let (begun, wake, looks) = (Instant::now(), Arc::new(Notify::new()), Mutex::new(Vec::new()));
+        let waking = tokio::spawn({
+            let wake = wake.clone();
+            async move {
+                for tenth in wakes {
+                    tokio::time::sleep_until(begun + Duration::from_millis(tenth * 100)).await;
+                    wake.notify_one();
+                }
+            }
+        });
+        let look = || {
+            let mut looks = looks.lock();
+            // A timer may be a millisecond late.
+            looks.push((begun.elapsed().as_millis() + 50) / 100);
+            let said = soon.get(looks.len() - 1).copied();
+            let wake = wake.clone();
+            async move { said.map(|soon| Round { wake, beat: Duration::from_secs(beat), soon }) }
+        };
+        rounds(look).await;
+        waking.abort();
+        looks.into_inner()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_looked_at_each_beat_and_when_what_came_in_rests_for_a_moment() {
+        for (what, beat, soon, wakes, expected) in [
+            ("each beat", 60, &[false, false, false][..], vec![], &[0, 600, 1200, 1800][..]),
+            ("in a moment, as something ran", 60, &[true, true, false], vec![], &[0, 20, 40, 640]),
+            ("no later than at the beat", 1, &[true, false], vec![], &[0, 10, 20]),
+            ("two seconds after something came in", 60, &[false, false], vec![100], &[0, 120, 720]),
+            ("when it rests", 60, &[false], vec![100, 110, 125], &[0, 145]),
+            ("twice", 60, &[false, false], vec![100, 300], &[0, 120, 320]),
+            ("though it never rests", 60, &[false, false], (1..400).map(|n| n * 7).collect(), &[0, 607, 1209]),
+            ("what came in while it was looked", 60, &[false], vec![0], &[0, 20]),
+            ("not at all, as nobody is there", 60, &[], vec![], &[0]),
+        ] {
+            assert_eq!(looked(beat, soon, wakes).await, expected, "{what}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_in_during_a_look_is_looked_at_behind_it() {
+        let (begun, wake, looks) = (Instant::now(), Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
+        let look = || {
+            let (wake, looks) = (wake.clone(), looks.clone());
+            async move {
+                looks.lock().push(begun.elapsed().as_secs());
+                if looks.lock().len() > 2 {
+                    return None;
+                }
+                // A run that takes its time, and that changes something.
+                sleep(Duration::from_secs(30)).await;
+                wake.notify_one();
+                Some(Round { wake, beat: Duration::from_secs(60), soon: false })
+            }
+        };
+        rounds(look).await;
+        assert_eq!(*looks.lock(), [0, 32, 64]);
+    }
 }
