@@ -2,6 +2,7 @@
 
 mod found;
 mod month;
+mod owner;
 mod skills;
 mod standing;
 mod stop;

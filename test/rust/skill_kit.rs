@@ -9,7 +9,7 @@ use passepartout::domain::gate::plan::PlanStatus;
 use passepartout::domain::gate::{Case, Facts, Verdict};
 use passepartout::domain::label::Labels;
 use passepartout::domain::scope::Level;
-use passepartout::domain::signal::{Origin, Sensor, Source};
+use passepartout::domain::signal::{Origin, Rights, Sensor, Source};
 use passepartout::domain::skill::parse::parse;
 use passepartout::domain::skill::template::{Kind, template};
 use passepartout::domain::tool::Toolbox;
@@ -418,6 +418,17 @@ async fn the_owner_of_the_store_tells_the_command_line_of_its_skills() {
     assert_eq!((tested.status, tested.text.as_str()), (0, "It loads. It has no tests.\n"));
     assert!(ask(&["skills", "show", "--", "nobody"]).await.is_err_and(|why| why.contains("there is no skill")));
     assert!(ask(&["skills", "new", "--", "tea-time"]).await.is_err());
+    // What a file says anew counts after it was read anew.
+    let reload = async |words: &[&str]| ask(words).await.unwrap().text;
+    assert_eq!(reload(&["skills", "reload"]).await, "Nothing changed.\n");
+    let own = home.own_skills();
+    fs::create_dir_all(&own).unwrap();
+    fs::write(format!("{own}/tea-time.org"), template(Kind::Prompt, "tea-time").unwrap()).unwrap();
+    let said = reload(&["skills", "reload", "--json"]).await;
+    assert!(said.starts_with("{\"text\":") && said.contains("tea-time"), "{said}");
+    assert_eq!(line(&engine, "tea-time").state, "loaded");
+    let few = Origin { rights: Rights { propose: false, ..Rights::HUMAN }, ..origin() };
+    assert!(at_owner(&engine, &few, vec!["skills".to_string(), "reload".to_string()]).await.is_err());
     engine.close().await;
 }
 

@@ -14,10 +14,11 @@ use crate::domain::turn::consensus::Other;
 use crate::edge::cli::args::{Command, Rules, read};
 use crate::edge::cli::costs::costs;
 use crate::edge::cli::ingest::ingested;
+use crate::edge::cli::jobs;
 use crate::edge::cli::models::gather;
 use crate::edge::cli::run::{FAILED, Failure};
 use crate::edge::cli::session::say;
-use crate::edge::cli::skills::{Skills, decided, look};
+use crate::edge::cli::skills::{Skills, decided, look, reloaded};
 use crate::edge::config::Config;
 use crate::edge::doctor::gone;
 use crate::edge::engine::Engine;
@@ -97,6 +98,9 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
             let said = decided(engine, origin, true, &skill).await?;
             say(&said, json, &mut out).map_err(|failure| failure.text)?
         }
+        Command::Skills { command: Some(Skills::Reload { json, .. }), .. } => {
+            say(&reloaded(engine).await, json, &mut out).map_err(|failure| failure.text)?
+        }
         Command::Skills { command, place, json } => {
             let command = command.unwrap_or(Skills::List { place, json });
             let (printed, status) = look(engine, &command).await.map_err(|failure| failure.text)?;
@@ -112,8 +116,12 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
             out = costs(engine, &by, since.as_deref(), origin.rights.see_private, json).await?;
             0
         }
+        Command::Jobs { json, .. } => {
+            let printed = jobs::listed(engine, origin.rights.see_private, json).await;
+            out = printed.map_err(|failure| failure.text)?;
+            0
+        }
         Command::Rules { command: Some(Rules::List { .. }) | None, .. }
-        | Command::Jobs { .. }
         | Command::Dump { .. }
         | Command::Context { .. }
         | Command::Gate { .. }

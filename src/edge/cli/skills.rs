@@ -74,6 +74,15 @@ pub enum Skills {
         #[arg(long)]
         json: bool,
     },
+    /// Have the process that owns the store read all of them anew, and say what changed.
+    Reload {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Bring one back that was taken out of use.
     Enable {
         /// Its name, or its file where several have that name.
@@ -95,6 +104,7 @@ pub(super) fn run_skills(command: Skills, out: &mut dyn Write) -> Result<u8, Fai
         Skills::Test { ref skill, ref place, json } => looked("test", Some(skill), json, place, &command, out),
         Skills::Disable { skill, place, json } => decide("disable", &skill, &place, json, out),
         Skills::Enable { skill, place, json } => decide("enable", &skill, &place, json, out),
+        Skills::Reload { place, json } => reload(&place, json, out),
     }
 }
 
@@ -138,7 +148,7 @@ pub(super) async fn look(engine: &Arc<Engine>, command: &Skills) -> Result<(Vec<
             print_tested(&tested, *json, &mut out)?;
             status = if tested.holds() { DONE } else { FAILED };
         }
-        Skills::New { .. } | Skills::Disable { .. } | Skills::Enable { .. } => {
+        Skills::New { .. } | Skills::Disable { .. } | Skills::Enable { .. } | Skills::Reload { .. } => {
             return Err("this command does not look at skills".to_string().into());
         }
     }
@@ -178,6 +188,22 @@ fn decide(word: &str, skill: &str, place: &Place, as_json: bool, out: &mut dyn W
     with_engine(place, Keep::OnDiskOnly, async |engine| {
         say(&decided(engine, &origin(false), word == "enable", skill).await?, as_json, out)
     })
+}
+
+/// Has the owner of the store read its skills anew; each start reads them in any case.
+fn reload(place: &Place, as_json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    let words = ["skills", "reload"].into_iter().chain(as_json.then_some("--json"));
+    match beside(place, words.map(str::to_string).collect(), out)? {
+        Some(status) => Ok(status),
+        None => say("Nothing runs that would have to read its skills anew; each start reads them.", as_json, out),
+    }
+}
+
+/// Reads all skills anew, and returns what changed.
+pub(super) async fn reloaded(engine: &Arc<Engine>) -> String {
+    let changes = engine.reload_skills().await;
+    engine.try_skills().await;
+    if changes.is_empty() { "Nothing changed.".to_string() } else { changes.join("; ") }
 }
 
 /// Takes a skill out of use or brings it back, and returns what came of it.
