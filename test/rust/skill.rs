@@ -444,6 +444,7 @@ fn every_shipped_skill_loads_and_every_rule_has_an_example() {
             "providers",
             "reflection",
             "self-improve",
+            "setup",
             "standards",
             "task-integrity",
             "validator",
@@ -460,6 +461,73 @@ fn every_shipped_skill_loads_and_every_rule_has_an_example() {
     let (tools, builtin) = (loaded.skills.iter().filter_map(|skill| skill.tools.as_ref()), Toolbox::builtin());
     let unknown: Vec<&String> = tools.flatten().filter(|name| builtin.get(name).is_none()).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+#[test]
+fn what_is_said_triggers_the_skill_that_is_meant_and_what_only_sounds_like_it_none() {
+    let loaded = load(&[shipped()]);
+    for (said, skill) in [
+        ("Sort my inbox, please.", "inbox"),
+        ("could you go through my inbox?", "inbox"),
+        ("INBOX ZERO!", "inbox"),
+        ("reflect on my notes", "reflection"),
+        ("Suggest some links between what I wrote", "reflection"),
+        ("which notes belong together?", "reflection"),
+        ("How does Passepartout keep secrets?", "help"),
+        ("what does the passepartout manual say of plans?", "help"),
+        ("can Passepartout read my mail?", "help"),
+        ("give me a memory report", "memory"),
+        ("what changed since Tuesday?", "memory"),
+        ("how many notes are there?", "memory"),
+        ("narrow your focus to the boat", "context-manager"),
+        ("what are you looking at?", "context-manager"),
+        ("Forget the focus.", "context-manager"),
+        ("help me set up Passepartout", "setup"),
+        ("How do I configure passepartout for ollama?", "setup"),
+        ("first steps with Passepartout?", "setup"),
+        ("what does M-x passepartout-setup ask?", "setup"),
+        ("do my weekly review", "weekly-review"),
+        // What is quoted asks for nothing, and neither do words that only begin alike.
+        ("What is due?\n> sort my inbox\n> set up passepartout", ""),
+        ("#+begin_quote\nsuggest links\n#+end_quote\nWho wrote this?", ""),
+        ("my inboxes are full of mail", ""),
+        ("is there an inbox in the hall?", ""),
+        ("help me with the boat", ""),
+        ("set up the tent", ""),
+        ("I have a good memory, and a report to write", ""),
+        ("she lost her focus", ""),
+        ("the links of the chain are rusty", ""),
+        ("how many boats are there?", ""),
+        ("", ""),
+    ] {
+        let facts = SignalFacts { sensor: "user-input", text: said, ..SignalFacts::default() };
+        let found = triggered(&loaded.skills, &facts);
+        assert_eq!(found.first().map_or("", |skill| skill.name.as_str()), skill, "{said}");
+        // What nobody said sets none of them off.
+        let elsewhere = SignalFacts { sensor: "schedule", ..facts };
+        assert!(triggered(&loaded.skills, &elsewhere).is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn standing_rules_are_told_where_what_is_said_fits_them() {
+    let loaded = load(&[shipped()]);
+    let told = |said: &str| {
+        let facts = SignalFacts { sensor: "user-input", text: said, ..SignalFacts::default() };
+        let of = |name: &str| mandates(&loaded.skills, &facts).filter(|(skill, _)| skill.name == name).count();
+        (of("standards"), of("setup"))
+    };
+    for (said, expected) in [
+        ("fix the crash in the parser", (1, 0)),
+        ("refactor the parser", (1, 0)),
+        ("implement the feature, and mend the bug", (2, 0)),
+        ("where do I put my API key?", (0, 1)),
+        ("what is due?", (0, 0)),
+        ("the prefix of the fixture", (0, 0)),
+        ("where is the key of the house?", (0, 0)),
+    ] {
+        assert_eq!(told(said), expected, "{said}");
+    }
 }
 
 #[test]

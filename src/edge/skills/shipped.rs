@@ -17,6 +17,7 @@ const SHIPPED: &[(&str, &str)] = &[
     ("providers", include_str!("../../../skills/providers.org")),
     ("reflection", include_str!("../../../skills/reflection.org")),
     ("self-improve", include_str!("../../../skills/self-improve.org")),
+    ("setup", include_str!("../../../skills/setup.org")),
     ("standards", include_str!("../../../skills/standards.org")),
     ("task-integrity", include_str!("../../../skills/task-integrity.org")),
     ("validator", include_str!("../../../skills/validator.org")),
