@@ -67,11 +67,13 @@ fn worker(launcher: &Path) {
     let owner = |n: usize| Owner::Skill(format!("bench {n}"));
     let mut starts: Vec<f64> = (0..STARTS).filter_map(|n| call(&owner(n))).collect();
     let mut calls: Vec<f64> = (0..CALLS).filter_map(|_| call(&owner(STARTS - 1))).collect();
-    for (name, times) in [("start of a Lisp worker", &mut starts), ("a call to a warm Lisp worker", &mut calls)] {
+    for (name, promised, times) in
+        [("start of a Lisp worker", "p50 150 ms", &mut starts), ("a call to a warm Lisp worker", "", &mut calls)]
+    {
         times.sort_by(f64::total_cmp);
         match (times.get(times.len() / 2), times.get(times.len() * 99 / 100)) {
-            (Some(middle), Some(most)) => row(name, "", &format!("p50 {middle:.2} ms, p99 {most:.2}")),
-            _ => row(name, "", "not possible on this machine"),
+            (Some(middle), Some(most)) => row(name, promised, &format!("p50 {middle:.2} ms, p99 {most:.2}")),
+            _ => row(name, promised, "not possible on this machine"),
         }
     }
 }
