@@ -51,6 +51,14 @@ pub fn workers() -> Arc<Workers> {
     Arc::new(Workers::new(launcher, WorkerLimits::USUAL))
 }
 
+/// Returns a native module that an Emacs without walls loads: the one that was built with this test.
+pub fn native_module() -> String {
+    let name = format!("libpassepartout{}", std::env::consts::DLL_SUFFIX);
+    let beside = std::env::current_exe().expect("this program is a file").with_file_name(name);
+    assert!(beside.exists(), "{} was built with this test", beside.display());
+    beside.to_string_lossy().into_owned()
+}
+
 /// Whether this kernel can confine at all; says so when it cannot.
 pub async fn possible(workers: &Workers) -> bool {
     match workers.evaluate(&Owner::Probe, Walls::All, "1", &Told::own(Privacy::Open)).await {
@@ -153,6 +161,12 @@ async fn hostile_lisp_leaves_no_answer_harms_no_other_and_is_parked() {
     let others = host(&workers, &good, PATIENT);
     let reads =
         format!("(lambda (_) (with-temp-buffer (insert-file-contents \"{path}\") (list 'ask (buffer-string))))");
+    // Outside of the walls it is loaded.
+    let module = format!("(module-load {:?})", native_module());
+    let plain =
+        std::process::Command::new("emacs").args(["-Q", "--batch", "--eval", &module]).output().expect("an Emacs");
+    assert!(plain.status.success(), "{}", String::from_utf8_lossy(&plain.stderr));
+    let module = format!("(lambda (_) {module} 'pass)");
     let writes = format!("(lambda (_) (write-region \"x\" nil \"{path}\") 'pass)");
     // Whatever ends it, it leaves no answer: a limit that is short for a busy machine takes nothing from that.
     let call = Duration::from_millis(700);
@@ -175,7 +189,7 @@ async fn hostile_lisp_leaves_no_answer_harms_no_other_and_is_parked() {
         ("network", "(lambda (_) (make-network-process :name \"n\" :host \"127.0.0.1\" :service 80) 'pass)"),
         ("reading home", reads.as_str()),
         ("writing a file", writes.as_str()),
-        ("a module", "(lambda (_) (module-load \"/tmp/x.so\") 'pass)"),
+        ("a module", module.as_str()),
     ] {
         let bad = [skill("bad", &block("gate", code))];
         let host = host(&workers, &bad, call);
