@@ -106,6 +106,8 @@ pub struct Prompt {
     pub marked: Vec<(NodeId, String)>,
     /// What the user typed to set this turn off, and nothing else. The built-in provider reads only this.
     pub typed: String,
+    /// How private the notes may be that the built-in provider answers from, which reads memory itself.
+    pub may_see: Privacy,
     /// The wall clock of the user, for words such as “tomorrow”.
     pub now: jiff::civil::DateTime,
     /// What all share who are asked for the same answer, to tell them from others; 0 where nobody is asked yet. It is sent to

@@ -100,6 +100,7 @@ fn prompt(text: &str) -> Prompt {
         nodes: Default::default(),
         marked: Vec::new(),
         typed: text.into(),
+        may_see: Privacy::Private,
         now: jiff::civil::date(2026, 1, 5).at(9, 0, 0, 0),
         asking: 0,
         room: 0,

@@ -147,7 +147,7 @@ pub fn planned(view: &View, planning: Planning, first: Date, last: Date) -> impl
     files.flat_map(move |held| {
         let card = &held.card;
         let day = |index: usize| card.planned_day(index, planning).filter(|day| first <= *day && *day <= last);
-        let seen = (0..card.len()).filter(|index| view.sight().holds(&card.file, *index));
+        let seen = (0..card.len()).filter(|index| view.looks_at(card, *index));
         let found: Vec<(usize, Date)> = seen.filter_map(|index| Some((index, day(index)?))).collect();
         found.into_iter().filter_map(|(index, day)| Some((NodeRef::of(held, index)?, day)))
     })
@@ -228,6 +228,6 @@ fn matching<'a, F: Fn(&Card, usize) -> bool + 'a>(
 
 /// Returns those of some nodes of a file that the view's reader looks at.
 fn nodes<'a>(view: &'a View, held: &'a Arc<Held>, indices: Vec<usize>) -> impl Iterator<Item = NodeRef> + 'a {
-    let indices = indices.into_iter().filter(|index| view.sight().holds(&held.card.file, *index));
+    let indices = indices.into_iter().filter(|index| view.looks_at(&held.card, *index));
     indices.filter_map(|index| NodeRef::of(held, index))
 }

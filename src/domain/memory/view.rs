@@ -4,6 +4,7 @@
 //! asks for a text may wait for the disk; everything else is answered by cards.
 
 use crate::domain::id::{NodeId, ObjectHash};
+use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 pub use crate::domain::memory::document::Document;
 use crate::domain::memory::document::PrivacyOptions;
@@ -39,6 +40,8 @@ pub struct View {
     headings: usize,
     /// What of all this its reader looks at.
     sight: Sight,
+    /// How private the nodes may be that its reader is given; all are without.
+    lid: Option<Privacy>,
 }
 
 /// What is held of one file: its card, and its text while that is nowhere else.
@@ -121,6 +124,21 @@ impl View {
     /// What is asked for by its name is found all the same, and root and counts are those of the whole.
     pub fn narrowed(&self, sight: Sight) -> View {
         View { sight, ..self.clone() }
+    }
+
+    /// Returns the same memory for a reader who may see nodes up to this privacy and no others: not by their ids either.
+    pub fn up_to(&self, most: Privacy) -> View {
+        View { lid: Some(most), ..self.clone() }
+    }
+
+    /// Returns whether its reader may see a node.
+    pub fn shows(&self, card: &Card, index: usize) -> bool {
+        self.lid.is_none_or(|most| card.privacy(index) <= most)
+    }
+
+    /// Returns whether its reader looks at a node, and may see it.
+    pub(super) fn looks_at(&self, card: &Card, index: usize) -> bool {
+        self.sight.holds(&card.file, index) && self.shows(card, index)
     }
 
     /// Returns what its reader looks at.
@@ -234,7 +252,8 @@ impl View {
 
     /// Finds a node by its file and its place there.
     pub fn node(&self, file: &str, index: usize) -> Option<NodeRef> {
-        NodeRef::of(self.held.get(file)?, index)
+        let held = self.held.get(file)?;
+        NodeRef::of(held, index).filter(|_| self.shows(&held.card, index))
     }
 
     /// Finds a node by its id; the first file in order wins where an id stands twice.
@@ -244,7 +263,8 @@ impl View {
         let derived = text.match_indices("::*").take(MAX_SPLITS).filter_map(|(at, _)| text.get(..at));
         own.chain([text]).chain(derived).find_map(|file| {
             let held = self.held.get(file)?;
-            NodeRef::of(held, held.card.index_of(id)?)
+            let index = held.card.index_of(id)?;
+            NodeRef::of(held, index).filter(|_| self.shows(&held.card, index))
         })
     }
 
@@ -262,7 +282,7 @@ impl View {
     }
 
     fn seen(&self, held: &Arc<Held>, index: usize) -> Option<NodeRef> {
-        NodeRef::of(held, index).filter(|node| self.sight.holds(node.file(), index))
+        NodeRef::of(held, index).filter(|_| self.looks_at(&held.card, index))
     }
 
     /// Returns the memory with one document put in or replaced.

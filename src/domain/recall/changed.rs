@@ -33,7 +33,7 @@ pub(super) fn changed(notes: &Notes<'_>, since: DateTime) -> Reply {
         let Some(file) = notes.view.node(&card.file, 0) else { continue };
         let line = format!("- {} {}: {}", day(at.date()), at.time().strftime("%H:%M"), link(&file));
         reply.line(&file, &line);
-        headings(&mut reply, &file, since, notes.now);
+        headings(&mut reply, &file, since, notes);
     }
     if files.len() > MAX_FILES {
         reply.text.push_str(&format!("\n… and {} more.", files.len() - MAX_FILES));
@@ -51,8 +51,9 @@ pub(crate) fn dated(file: &NodeRef, since: DateTime, now: DateTime) -> Vec<(Date
     dated
 }
 
-fn headings(reply: &mut Reply, file: &NodeRef, since: DateTime, now: DateTime) {
-    let dated = dated(file, since, now);
+fn headings(reply: &mut Reply, file: &NodeRef, since: DateTime, notes: &Notes<'_>) {
+    let mut dated = dated(file, since, notes.now);
+    dated.retain(|(_, node)| notes.view.shows(node.card(), node.index));
     for (_, node) in dated.iter().take(MAX_HEADINGS) {
         reply.line(node, &format!("  - {}", headline(node)));
     }

@@ -115,7 +115,8 @@ impl Briefing {
 
 /// Builds the prompt for a provider of one locality: what may not leave is not in it.
 pub fn assemble(desk: &Desk<'_>, conversation: &Conversation, locality: Locality, lean: Lean) -> Prompt {
-    made(&briefing(desk, locality, lean), conversation, desk.offered, desk.now)
+    let may_see = may_see(desk, locality);
+    Prompt { may_see, ..made(&briefing(desk, locality, lean), conversation, desk.offered, desk.now) }
 }
 
 /// Puts a prompt together.
@@ -142,6 +143,8 @@ pub fn made(
         nodes: briefing.nodes.iter().chain(&briefing.outlined).chain(&conversation.nodes).cloned().collect(),
         marked: briefing.marked.clone(),
         typed: conversation.typed.clone(),
+        // Whoever asks says how much more.
+        may_see: Privacy::Open,
         now,
         asking: 0,
         room: 0,

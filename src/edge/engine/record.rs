@@ -556,6 +556,8 @@ impl ContactRecord {
             nodes: self.nodes.into_iter().map(NodeId::new).collect(),
             marked: self.marked.into_iter().map(|(id, title)| (NodeId::new(id), title)).collect(),
             typed: conversation.typed.clone(),
+            // A first contact is one of a provider elsewhere, which reads no memory.
+            may_see: Privacy::Open,
             now: self.now.parse().ok()?,
             asking: 0,
             // It is sent as it was shown.

@@ -95,9 +95,9 @@ impl RecallProvider {
     /// Answers on a thread for work that takes time: a large memory takes a tenth of a second.
     async fn ask(&self, prompt: &Prompt) -> Result<Reply, ProviderError> {
         let (source, zone) = (self.source.clone(), self.zone.clone());
-        let (typed, now) = (prompt.typed.clone(), prompt.now);
+        let (typed, now, may_see) = (prompt.typed.clone(), prompt.now, prompt.may_see);
         let work = tokio::task::spawn_blocking(move || {
-            let view = source.view();
+            let view = source.view().up_to(may_see);
             let notes = Notes {
                 view: &view,
                 search: &|query, limit| source.search(query, limit),

@@ -41,6 +41,7 @@ fn prompt(typed: &str, messages: Vec<Message>) -> Prompt {
         nodes: Default::default(),
         marked: Vec::new(),
         typed: typed.to_string(),
+        may_see: Privacy::Private,
         now: now(),
         asking: 0,
         room: 0,
