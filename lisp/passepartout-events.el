@@ -539,6 +539,8 @@ itself does not count, because the core is one for all of them."
        ,(mapcar #'expand-file-name
                 (default-value 'passepartout-skills-directories)))
      `(:allowed-hosts ,(default-value 'passepartout-allowed-hosts))
+     (let ((listen (default-value 'passepartout-listen)))
+       (and listen `(:listen ,listen)))
      (let ((hours (default-value 'passepartout-plan-hours)))
        (and (natnump hours) `(:plan-hours ,hours)))
      ;; While it is not switched off here the environment counts.

@@ -430,6 +430,19 @@ says, else for 24.  A change counts from the next start of the core (see
   :type '(choice (const :tag "A day" nil) natnum)
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-listen nil
+  "Where programs of this machine can connect to the core by the network.
+With nil nowhere; with t at port 9105 of the loopback interface, or a
+string with an address and a port of this machine, such as
+\"127.0.0.1:9200\".  Who connects needs the cookie in the folder of the
+store, reads what is open and proposes; see `passepartout-clients'.  A
+change counts from the next start of the core (see
+`passepartout-restart')."
+  :type '(choice (const :tag "Nowhere" nil) (const :tag "Port 9105" t)
+                 (string :tag "Address and port"))
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-dry-run t
   "Whether a command that waits for you is tried out first.
 What it writes is thrown away; there is no network for it and nothing
@@ -509,6 +522,8 @@ A key that was meant for something else then approves nothing."
   "Explain the decision at point, or the last one, in plain words." t)
 (autoload 'passepartout-rules "passepartout-rules"
   "Show what may happen without asking, and what wants to." t)
+(autoload 'passepartout-clients "passepartout-clients"
+  "Show which programs are connected, and what each may do." t)
 (autoload 'passepartout-jobs "passepartout-jobs"
   "Show the headings that want work done by themselves." t)
 (autoload 'passepartout-jobs-agenda "passepartout-jobs"

@@ -14,7 +14,11 @@ use crate::domain::sexp::reader::Sexp;
 use crate::domain::turn::consensus::MOST;
 use crate::edge::embed::{Backend, EmbeddingSetting};
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+
+/// Where programs connect when the user wants it and names no address; the port is the ancestor's.
+pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9105);
 
 /// A provider as the user set it up; the key stands in the vault, under the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -275,6 +279,8 @@ pub struct Config {
     pub undo_files: usize,
     /// How long a plan can be approved, in hours.
     pub plan_hours: u32,
+    /// Where programs may connect by the network; nowhere without.
+    pub listen: Option<SocketAddr>,
     /// Whether a command that waits is tried out first, with nothing of it kept.
     pub dry_run: bool,
     /// Whether somebody is there, beside those who ask from an Emacs, who can be asked before a provider that is not local
@@ -338,6 +344,7 @@ pub const READ: &[&str] = &[
     "DISPATCHER_RULE_THRESHOLD",
     "UNDO_MAX_FILES",
     "PLAN_HOURS",
+    "PASSEPARTOUT_LISTEN",
     "DRY_RUN",
     "OPENROUTER_API_KEY",
     "OPENAI_API_KEY",
@@ -365,14 +372,14 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("SIGNAL_ACCOUNT_NUMBER", "there are no messengers in this version"),
     ("SLACK_TOKEN", "there is no Slack gateway"),
     ("DISCORD_TOKEN", "there is no Discord gateway"),
-    ("ORG_AGENT_DAEMON_PORT", "there is no TCP listener in this version"),
-    ("DAEMON_HOST", "there is no TCP listener in this version"),
+    ("ORG_AGENT_DAEMON_PORT", "set PASSEPARTOUT_LISTEN"),
+    ("DAEMON_HOST", "set PASSEPARTOUT_LISTEN"),
     ("DAEMON_SLEEP_INTERVAL", "the daemon sleeps until something happens"),
     ("DEFAULT_ACTUATOR", "a reply goes where the question came from"),
     ("SILENT_ACTUATORS", "every act is reported"),
     ("SAFETY_BLOCK_SHELL", "commands are always judged"),
-    ("PROTOCOL_ENFORCE_HMAC", "there is no TCP listener in this version"),
-    ("PROTOCOL_HMAC_SECRET", "there is no TCP listener in this version"),
+    ("PROTOCOL_ENFORCE_HMAC", "whoever connects by the network proves itself, always"),
+    ("PROTOCOL_HMAC_SECRET", "the cookie in the folder of the store is made by the program"),
     ("TAG_CATEGORIES", "set PRIVACY_FILTER_TAGS"),
     ("MANDATORY_SKILLS", "policy and dispatcher cannot be left out"),
     ("RULES_FILE", "rules stand in rules.org of the settings folder"),
@@ -416,6 +423,25 @@ impl Surroundings {
 }
 
 impl Config {
+    /// Takes where programs may connect: an address with a port, `t` for the usual one, or `nil`, `no` or nothing for
+    /// nowhere.
+    fn take_listen(&mut self, word: &str) {
+        self.listen = match word.trim() {
+            "" | "nil" | "no" => None,
+            "t" | "yes" => Some(LISTEN),
+            address => match address.parse() {
+                Ok(address) => Some(address),
+                Err(_) => {
+                    let word = crate::domain::inert::exact(word);
+                    self.notices.push(format!(
+                        "Nothing is listened for: “{word}” is no address with a port, such as 127.0.0.1:9105."
+                    ));
+                    None
+                }
+            },
+        };
+    }
+
     /// Returns the folder in which the heads of stores are noted, outside them.
     pub fn heads(&self) -> PathBuf {
         self.settings.join("heads")
@@ -500,6 +526,7 @@ impl Config {
             undo_files: 20_000,
             rule_threshold: 3,
             plan_hours: 24,
+            listen: None,
             dry_run: true,
             attended: true,
             skill_directories: Vec::new(),
@@ -538,6 +565,9 @@ impl Config {
         if let Some(folders) = text("UNTRUSTED_DIRS") {
             let named = folders.split(':').map(str::trim).filter(|folder| !folder.is_empty());
             self.untrusted_folders = named.map(|folder| self.expand(folder)).collect();
+        }
+        if let Some(word) = text("PASSEPARTOUT_LISTEN") {
+            self.take_listen(word);
         }
         if let Some(folders) = text("SKILLS_DIRS") {
             let named = folders.split(':').map(str::trim).filter(|folder| !folder.is_empty());
@@ -766,6 +796,9 @@ impl Config {
         }
         if settings.get("dry-run").is_some() {
             self.dry_run = settings.flag_at("dry-run");
+        }
+        if let Some(listen) = settings.get("listen") {
+            self.take_listen(if *listen == Sexp::T { "t" } else { listen.as_name().unwrap_or("?") });
         }
         if let Some(n) = settings.count_at("plan-hours") {
             self.plan_hours = hours(n as u64);

@@ -104,6 +104,7 @@ pub async fn examine(engine: &Arc<Engine>, asks: Option<&Origin>) -> Vec<Check> 
     checks.push(privacy(engine));
     checks.push(models(engine, asks.is_some()));
     checks.push(embeddings(engine));
+    checks.extend(network(engine));
     checks.extend(panics(engine));
     if let Some(origin) = asks {
         checks.extend(ask_providers(engine, origin).await);
@@ -130,6 +131,17 @@ pub async fn look_again(engine: &Arc<Engine>, last: &[Check]) -> Vec<Check> {
     let now: Vec<Check> = now.into_iter().chain([store(engine).await]).collect();
     let again = |check: &Check| now.iter().find(|found| found.name == check.name).unwrap_or(check).clone();
     last.iter().map(again).collect()
+}
+
+/// Says where programs can connect, where that is wanted.
+fn network(engine: &Engine) -> Option<Check> {
+    Some(match engine.listening()? {
+        Ok(at) => Check::good("network", "Network", format!("programs on this machine can connect to {at}")),
+        Err(why) => {
+            let repair = "Mend that, or set passepartout-listen or PASSEPARTOUT_LISTEN otherwise, and start again.";
+            Check::bad("network", "Network", State::Degraded, why, repair)
+        }
+    })
 }
 
 /// Says what broke inside since the start, if anything did.

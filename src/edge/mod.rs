@@ -22,6 +22,7 @@ pub mod panics;
 pub mod peers;
 pub mod project;
 pub mod provider;
+pub mod random;
 pub mod rules_file;
 pub mod runtime;
 pub mod sandbox;

@@ -8,7 +8,6 @@ use crate::domain::sexp::reader::Sexp;
 use crate::edge::sandbox::{Alive, Launcher, Said, SandboxError, Walls, keep};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -454,9 +453,7 @@ fn read(bytes: &[u8]) -> Option<Reply> {
 
 /// Returns a text that nobody can know who was called before.
 fn mark() -> Result<String, std::io::Error> {
-    let mut bytes = [0u8; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(crate::edge::random::hex(&crate::edge::random::bytes::<16>()?))
 }
 
 fn clip(text: &str, most: usize) -> String {

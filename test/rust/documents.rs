@@ -517,13 +517,20 @@ fn what_acts_stands_in_one_folder() {
         // A human's own command tells the user's systemd of its unit, in words of ours; what the agent started may not.
         ("Command::new(", &["src/edge/sandbox.rs", "src/edge/sandbox/kept.rs", "src/edge/cli/service.rs"]),
         ("run_reaching(", &["src/edge/sandbox.rs", "src/edge/actuator/shell.rs"]),
-        // Whoever comes through a listener of our own is one; none is opened to anybody.
-        ("TcpStream", &["src/edge/sandbox/proxy.rs", "src/edge/provider/shown.rs"]),
+        // Whoever comes through a listener of our own is one; none is opened to anybody. Programs come in by the lobby,
+        // where the user wants that, with the cookie and from this machine.
+        ("TcpStream", &["src/edge/sandbox/proxy.rs", "src/edge/provider/shown.rs", "src/edge/runtime/lobby.rs"]),
         // What a provider would be sent is sent to a listener of our own and shown: only the library that makes requests
         // knows their bytes, and it gives them to nothing but a connection. Cassettes are recorded and played there.
         (
             "TcpListener",
-            &["src/edge/sandbox.rs", "src/edge/sandbox/proxy.rs", "src/edge/canaries.rs", "src/edge/provider/shown.rs"],
+            &[
+                "src/edge/sandbox.rs",
+                "src/edge/sandbox/proxy.rs",
+                "src/edge/canaries.rs",
+                "src/edge/provider/shown.rs",
+                "src/edge/runtime/lobby.rs",
+            ],
         ),
         ("UnixListener", &["src/edge/peers/place.rs"]),
     ];

@@ -42,6 +42,7 @@ mod layering;
 mod let_go;
 mod memory;
 mod money;
+mod network;
 mod older;
 mod one_door;
 mod org;

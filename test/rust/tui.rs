@@ -111,11 +111,11 @@ impl Desk {
 fn offer(desk: &mut Desk) {
     let plans = "(:id \"P1\" :title \"Run: ls\" :status \"pending\" :badge \"irreversible\")";
     desk.hear("(:type :event :payload (:action :plan-parked))");
-    let asked = desk.effects.iter().filter_map(|effect| match effect {
+    let mut asked = desk.effects.iter().filter_map(|effect| match effect {
         Effect::Send(text) => Sexp::read(text).ok()?.get("payload")?.int_at("request"),
         _ => None,
     });
-    let number = asked.last().expect("the plans are asked for");
+    let number = asked.next_back().expect("the plans are asked for");
     desk.hear(&format!("(:type :response :payload (:action :plans :request {number} :plans ({plans})))"));
     desk.effects.clear();
 }

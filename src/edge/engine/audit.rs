@@ -271,6 +271,17 @@ impl Engine {
         }
     }
 
+    /// Writes down what a human ruled that is no rule and no plan: the rights of a client.
+    ///
+    /// # Errors
+    /// In words, when it cannot be kept; then it does not count.
+    pub async fn note_ruling(&self, ruling: Ruling, about: &str, channel: &str) -> Result<(), String> {
+        let decision = Engine::of_human(ruling, about.to_string(), channel);
+        self.append_all(std::iter::once(kept(&decision))).await?;
+        self.say(LogLevel::Info, &format!("{}: {about}", ruling.name()));
+        Ok(())
+    }
+
     /// Returns a decision of a human that is not about an action.
     pub(super) fn of_human(ruling: Ruling, about: String, channel: &str) -> Decision {
         Decision {

@@ -87,6 +87,9 @@ impl Engine {
                 let wish = match (words.next(), words.next()) {
                     (Some("undo"), name) => Ok(Wish::Undo(name.map(str::to_string))),
                     (Some("redo"), _) => Ok(Wish::Redo),
+                    (Some("plans"), _) if !ask.origin.rights.see_private => {
+                        Err("This channel may not see what may be private; look in Emacs.".to_string())
+                    }
                     (Some("plans"), _) => Err(self.plan_lines()),
                     (Some("tasks"), what) => Err(self.task_lines(&ask.origin.session, what == Some("stop"))),
                     (Some("endorse"), _) => {

@@ -151,6 +151,9 @@ impl Engine {
         if moves && !origin.rights.approve {
             return Err("the focus is moved in Emacs, not by a command or a program".to_string());
         }
+        if !moves && !origin.rights.see_private {
+            return Ok(format!("The agent looks at {}.", exact(&self.loggable_reach())));
+        }
         let said = self.turn_focus(to).await?;
         if moves {
             let (session, looked_at) = (exact(&origin.session.0), exact(&self.loggable_reach()));

@@ -95,6 +95,7 @@ use crate::edge::skill_host::{LispHost, Runs};
 use crate::edge::worker::Workers;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// What subscribers are told as it happens.
@@ -220,6 +221,8 @@ pub struct Engine {
     /// Runs the Lisp of skills; `None` where nothing can be confined.
     pub(super) skill_host: Option<Arc<LispHost>>,
     pub(super) problems: Mutex<Vec<Problem>>,
+    /// Where programs can connect by the network, or why they cannot.
+    pub(super) listening: Mutex<Option<Result<SocketAddr, String>>>,
     pub(super) stop: std::sync::atomic::AtomicBool,
     /// The memex was read to its end since the start.
     pub(super) memex_read: std::sync::atomic::AtomicBool,
@@ -363,6 +366,7 @@ impl Engine {
             skill_host: parts.skill_host,
             shell: parts.shell,
             problems: Mutex::default(),
+            listening: Mutex::default(),
             stop: Default::default(),
             memex_read: Default::default(),
             plans: Mutex::new(BTreeMap::new()),
@@ -544,6 +548,16 @@ impl Engine {
             Some(operation) => format!("last at {}", local(operation.why.at).strftime("%Y-%m-%d %H:%M:%S")),
             None => "nothing yet".to_string(),
         }
+    }
+
+    /// Notes where programs can connect by the network, or why they cannot.
+    pub fn note_listening(&self, at: Result<SocketAddr, String>) {
+        *self.listening.lock() = Some(at);
+    }
+
+    /// Returns where programs can connect by the network, or why they cannot; `None` where they are not meant to.
+    pub fn listening(&self) -> Option<Result<SocketAddr, String>> {
+        self.listening.lock().clone()
     }
 
     /// Returns what of the memex could not be read, one line a file.

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// The number of the protocol; two ends with different ones do not talk.
 pub const PROTOCOL: i64 = 2;
 /// How long the other end may take for its part of the greeting.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What wants to join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,26 +18,106 @@ pub enum As {
     Emacs,
     /// A command of the command line.
     Cli,
-    /// The client on a terminal that stays.
+    /// The terminal interface.
     Tui,
+    /// Any other program: it reads and proposes.
+    Client,
 }
 
 impl As {
+    /// All of them.
+    pub const ALL: [As; 4] = [As::Emacs, As::Cli, As::Tui, As::Client];
+
     /// Returns its name in the greeting.
     pub const fn name(self) -> &'static str {
         match self {
             As::Emacs => "emacs",
             As::Cli => "cli",
             As::Tui => "tui",
+            As::Client => "client",
         }
     }
 
     fn read(name: &str) -> Option<As> {
-        [As::Emacs, As::Cli, As::Tui].into_iter().find(|this| this.name() == name)
+        As::ALL.into_iter().find(|this| this.name() == name)
     }
 }
 
-fn handshake() -> Plist {
+/// What a client says of itself. None of it is believed: it is a name for people, and what the client can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// What it joins as.
+    pub kind: As,
+    /// What it calls itself, on one line, made harmless.
+    pub name: Option<String>,
+    /// It says that it shows plans whole.
+    pub shows_plans: bool,
+    /// It wants its messages numbered.
+    pub numbered: bool,
+    /// It takes up a connection that broke, by its token, and has seen messages up to this number.
+    pub resume: Option<(String, u64)>,
+}
+
+/// A client's name has at most so many characters.
+const NAME: usize = 60;
+
+impl Said {
+    /// Says what it joins as, and nothing else.
+    pub fn plain(kind: As) -> Said {
+        Said { kind, name: None, shows_plans: false, numbered: false, resume: None }
+    }
+
+    /// Reads a client's part of the greeting.
+    ///
+    /// # Errors
+    /// In words, when it joins as nothing that is known.
+    pub(super) fn read(payload: &Sexp) -> Result<Said, String> {
+        let kind = As::read(payload.name_at("as").unwrap_or_default());
+        let kind = kind.ok_or("a client joins as “emacs”, “cli”, “tui” or “client”")?;
+        let name = payload.text_at("name").map(|name| {
+            let plain = |c: char| if c.is_control() { ' ' } else { c };
+            let line: String = name.chars().take(NAME).map(plain).collect();
+            crate::domain::inert::exact(line.trim())
+        });
+        let seen = payload.count_at("seen").map(|number| number as u64);
+        let token = payload.text_at("resume").map(str::to_string);
+        Ok(Said {
+            kind,
+            name: name.filter(|name| !name.is_empty()),
+            shows_plans: payload.list_at("shows").iter().any(|what| what.as_name() == Some("plans")),
+            numbered: seen.is_some() || token.is_some(),
+            resume: token.map(|token| (token, seen.unwrap_or(0))),
+        })
+    }
+
+    /// Returns a client's part of the greeting.
+    pub(super) fn words(&self) -> Plist {
+        let words = handshake().keyword("as", self.kind.name()).maybe("name", self.name.clone());
+        let words = words.texts("shows", self.shows_plans.then(|| "plans".to_string()));
+        let seen = self.resume.as_ref().map(|(_, seen)| *seen).or(self.numbered.then_some(0));
+        let words = words.maybe("resume", self.resume.as_ref().map(|(token, _)| token.clone()));
+        match seen {
+            Some(seen) => words.int("seen", seen),
+            None => words,
+        }
+    }
+}
+
+/// What a client is told when it is let in.
+#[derive(Clone, Debug, Default)]
+pub struct Welcome<'a> {
+    /// What it is called towards people.
+    pub client: &'a str,
+    /// Why it has less rights than it may think.
+    pub doubt: Option<&'a str>,
+    /// The session below which its conversations stand, where it has one of its own.
+    pub session: Option<&'a str>,
+    /// Where its messages are numbered: the token by which it takes up this connection, whether it just did, and the
+    /// number of its last message that came.
+    pub line: Option<(&'a str, bool, u64)>,
+}
+
+pub(super) fn handshake() -> Plist {
     let words = Plist::new().keyword("action", "handshake").int("protocol", PROTOCOL);
     words.text("version", env!("CARGO_PKG_VERSION"))
 }
@@ -49,24 +129,33 @@ fn handshake() -> Plist {
 pub async fn greet(
     incoming: &mut Incoming<impl AsyncRead + Unpin>,
     writer: &mut (impl AsyncWrite + Unpin),
-) -> Result<As, String> {
-    let words = handshake().texts("capabilities", [As::Emacs, As::Cli, As::Tui].map(|this| this.name().to_string()));
+) -> Result<Said, String> {
+    let words = handshake().texts("capabilities", capabilities());
     let answer = async {
         write(writer, &message("event", words).build().to_string()).await.map_err(|broken| broken.to_string())?;
         read(incoming).await
     };
     let late = || "the other end did not greet within 5 seconds".to_string();
     let payload = tokio::time::timeout(PATIENCE, answer).await.map_err(|_| late())??;
-    let name = payload.name_at("as").unwrap_or_default();
-    As::read(name).ok_or_else(|| "a client joins as “emacs”, “cli” or “tui”".to_string())
+    Said::read(&payload)
 }
 
-/// Says that the other end is in; `doubt` says why it has less rights than it may think.
+/// What an owner can do for its clients, in words of the protocol.
+pub(super) fn capabilities() -> impl Iterator<Item = String> {
+    let kinds = As::ALL.into_iter().map(As::name);
+    kinds.chain(["resume", "redirect", "health-check"]).map(str::to_string)
+}
+
+/// Says that the other end is in.
 ///
 /// # Errors
 /// In words, when the connection broke.
-pub async fn welcome(writer: &mut (impl AsyncWrite + Unpin), client: &str, doubt: Option<&str>) -> Result<(), String> {
-    let words = handshake().text("client", client).maybe("doubt", doubt);
+pub async fn welcome(writer: &mut (impl AsyncWrite + Unpin), said: &Welcome<'_>) -> Result<(), String> {
+    let words = handshake().text("client", said.client).maybe("doubt", said.doubt).maybe("session", said.session);
+    let words = match said.line {
+        Some((token, resumed, heard)) => words.text("resume", token).flag("resumed", resumed).int("heard", heard),
+        None => words,
+    };
     write(writer, &message("response", words).build().to_string()).await.map_err(|broken| broken.to_string())
 }
 
@@ -89,7 +178,7 @@ pub async fn meet(
 ) -> Result<Option<String>, Unmet> {
     let meeting = async {
         read(incoming).await.map_err(Unmet::Refused)?;
-        let words = handshake().keyword("as", this.name());
+        let words = Said::plain(this).words();
         let sent = write(writer, &message("event", words).build().to_string()).await;
         sent.map_err(|broken| Unmet::Silent(broken.to_string()))?;
         let welcome = read(incoming).await.map_err(Unmet::Refused)?;
@@ -114,10 +203,10 @@ pub enum Unmet {
 }
 
 /// What is said of a connection that ended in mid-greeting.
-const ENDED: &str = "the connection ended";
+pub(super) const ENDED: &str = "the connection ended";
 
 /// Reads the other end's part; another protocol is refused.
-async fn read(incoming: &mut Incoming<impl AsyncRead + Unpin>) -> Result<Sexp, String> {
+pub(super) async fn read(incoming: &mut Incoming<impl AsyncRead + Unpin>) -> Result<Sexp, String> {
     let text = match incoming.next().await {
         Ok(Some(text)) => text,
         Ok(None) => return Err(ENDED.to_string()),

@@ -2,11 +2,13 @@
 //!
 //! The messages are those of `docs/PROTOCOL.org`, in frames. What travels is not understood here.
 
+pub mod cookie;
 pub mod greeting;
 pub mod identity;
 pub mod join;
 pub mod lineage;
 pub mod place;
 pub mod pulse;
+pub mod stranger;
 pub mod stream;
 pub mod trust;

@@ -34,6 +34,11 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         Incoming { reader, frames: Frames::default(), piece: vec![0; PIECE], begun: false }
     }
 
+    /// From now on a frame has at most so many bytes.
+    pub fn limit(&mut self, most: usize) {
+        self.frames.limit(most);
+    }
+
     /// Returns the next text; `None` when the connection has ended after a whole frame. Nothing is lost when the
     /// future is dropped.
     ///

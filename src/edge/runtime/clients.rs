@@ -43,6 +43,74 @@ pub(super) enum Kind {
     Emacs,
     /// A command on a terminal or in a pipe.
     Cli,
+    /// The terminal interface: a command that shows plans, and hears how things stand.
+    Tui,
+    /// Any other program, here or at the other end of a network: it reads and proposes, and has what the user granted it.
+    Client,
+}
+
+impl Kind {
+    /// Returns its word for people and the wire.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Kind::Emacs => "emacs",
+            Kind::Cli => "cli",
+            Kind::Tui => "tui",
+            Kind::Client => "client",
+        }
+    }
+
+    /// Returns whether it is told how things stand without asking.
+    const fn hears_news(self) -> bool {
+        match self {
+            Kind::Emacs | Kind::Tui | Kind::Client => true,
+            Kind::Cli => false,
+        }
+    }
+}
+
+/// What a client may do that nothing was granted to: it reads what is open, and has things proposed.
+const STRANGER: Rights = Rights { read: true, propose: true, approve: false, see_private: false };
+/// The name of a conversation within a client's own has at most so many characters.
+const SESSION: usize = 100;
+
+/// What the user can grant to a client, one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grant {
+    /// To see what is private.
+    Private,
+    /// To decide about plans; a plan may hold what is private.
+    Approve,
+}
+
+impl Grant {
+    /// Finds a grant by its word.
+    pub(super) fn parse(word: &str) -> Option<Grant> {
+        match word {
+            "private" => Some(Grant::Private),
+            "approve" => Some(Grant::Approve),
+            _ => None,
+        }
+    }
+
+    /// Returns it in words: what it lets a client do.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Grant::Private => "see what is private",
+            Grant::Approve => "see what is private and decide about plans",
+        }
+    }
+}
+
+/// What is known of a client beside its name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct About {
+    /// By which road it came.
+    pub(super) road: String,
+    /// When it came.
+    pub(super) since: jiff::Timestamp,
+    /// It says that it shows plans whole.
+    pub(super) shows_plans: bool,
 }
 
 /// One client.
@@ -53,7 +121,10 @@ pub(super) struct Channel {
     pub(super) name: String,
     /// The session of messages that name none; of a command, the only one.
     session: String,
-    rights: Rights,
+    rights: Mutex<Rights>,
+    about: Mutex<About>,
+    /// It is to go.
+    dismissed: Notify,
     /// Why it has less rights than what it says it is, if it has.
     pub(super) doubt: Option<String>,
     pub(super) outbox: Arc<Outbox>,
@@ -97,6 +168,20 @@ impl Channel {
         Channel::new(id, Kind::Cli, (&name, &session), (Rights { approve, ..Rights::HUMAN }, None), outbox)
     }
 
+    /// The channel of the terminal interface; at a terminal it may approve.
+    pub(super) fn tui(id: ClientId, process: u32, approve: bool, outbox: Arc<Outbox>) -> Arc<Channel> {
+        let (name, session) = (format!("the terminal interface of process {process}"), format!("tui-{process}"));
+        Channel::new(id, Kind::Tui, (&name, &session), (Rights { approve, ..Rights::HUMAN }, None), outbox)
+    }
+
+    /// The channel of any other program, under a name of its own that nobody had before.
+    pub(super) fn client(id: ClientId, own: &str, called: Option<&str>, outbox: Arc<Outbox>) -> Arc<Channel> {
+        let session = format!("client-{own}");
+        let name = called.map_or_else(|| session.clone(), |called| format!("“{called}” ({session})"));
+        outbox.speak_below(&session);
+        Channel::new(id, Kind::Client, (&name, &session), (STRANGER, None), outbox)
+    }
+
     fn new(
         id: ClientId,
         kind: Kind,
@@ -108,19 +193,122 @@ impl Channel {
         let (silent, waiting) = (AtomicBool::new(false), AtomicUsize::new(0));
         let seats = Arc::new(Semaphore::new(REQUESTS_MOST));
         let (name, session) = (name.to_string(), session.to_string());
-        Arc::new(Channel { id, kind, name, session, rights, doubt, outbox, editor, silent, waiting, room, seats })
+        let (rights, about, dismissed) = (Mutex::new(rights), Mutex::default(), Notify::new());
+        Arc::new(Channel {
+            id,
+            kind,
+            name,
+            session,
+            rights,
+            about,
+            dismissed,
+            doubt,
+            outbox,
+            editor,
+            silent,
+            waiting,
+            room,
+            seats,
+        })
+    }
+
+    /// Notes by which road a client came, when, and what it can do.
+    pub(super) fn note_about(&self, about: About) {
+        *self.about.lock() = about;
+    }
+
+    /// Returns what is known of it beside its name.
+    pub(super) fn about(&self) -> About {
+        self.about.lock().clone()
+    }
+
+    /// Returns what it may do now.
+    pub(super) fn rights(&self) -> Rights {
+        *self.rights.lock()
+    }
+
+    /// Returns the session of messages that name none, which all others of a [`Kind::Client`] stand below.
+    pub(super) fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// Lets a client do more, as long as its connection lasts.
+    ///
+    /// # Errors
+    /// In words, when it is nobody to whom something is granted, or does not show plans.
+    pub(super) fn grant(&self, grant: Grant) -> Result<(), String> {
+        self.may_be_granted(grant)?;
+        let mut rights = self.rights.lock();
+        rights.see_private = true;
+        rights.approve |= grant == Grant::Approve;
+        Ok(())
+    }
+
+    /// As [`Channel::grant`], without doing it.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn may_be_granted(&self, grant: Grant) -> Result<(), String> {
+        if self.kind != Kind::Client {
+            return Err(format!("{} has the rights that its road gives it; nothing is granted to it", self.name));
+        }
+        if grant == Grant::Approve && !self.about.lock().shows_plans {
+            return Err(format!(
+                "{} does not say that it shows plans whole, so it cannot decide about them",
+                self.name
+            ));
+        }
+        Ok(())
+    }
+
+    /// Takes back what was granted to a client.
+    ///
+    /// # Errors
+    /// In words, when it is nobody to whom something is granted.
+    pub(super) fn withdraw(&self) -> Result<(), String> {
+        if self.kind != Kind::Client {
+            return Err(format!("nothing was granted to {}", self.name));
+        }
+        *self.rights.lock() = STRANGER;
+        Ok(())
+    }
+
+    /// Ends its connection.
+    pub(super) fn dismiss(&self) {
+        self.dismissed.notify_one();
+    }
+
+    /// Waits until it is to go.
+    pub(super) async fn until_dismissed(&self) {
+        self.dismissed.notified().await;
     }
 
     /// Stamps the origin of a message. Of what it claims, only the name of its conversation counts, and that only from
     /// an Emacs: its conversations are chats, which outlive it, and may be open in another.
     pub(super) fn origin(&self, session: Option<&str>) -> Origin {
+        let own = || self.session.clone();
+        let named = || session.unwrap_or(&self.session).to_string();
         let (source, session) = match (self.kind, &self.doubt) {
-            (Kind::Emacs, None) => (Source::Emacs, session.unwrap_or(&self.session)),
+            (Kind::Emacs, None) => (Source::Emacs, named()),
             // What only Emacs may do, it may not.
-            (Kind::Emacs, Some(_)) => (Source::Client, session.unwrap_or(&self.session)),
-            (Kind::Cli, _) => (Source::Cli, self.session.as_str()),
+            (Kind::Emacs, Some(_)) => (Source::Client, named()),
+            (Kind::Cli | Kind::Tui, _) => (Source::Cli, own()),
+            // Its conversations stand below its own name: it comes into none of anybody else.
+            (Kind::Client, _) => (Source::Client, session.map_or_else(own, |name| self.below(name))),
         };
-        Origin { source, session: SessionId(session.to_string()), rights: self.rights }
+        Origin { source, session: SessionId(session), rights: self.rights() }
+    }
+
+    /// Returns the full name of a conversation of a client; what it was told itself is known again.
+    fn below(&self, name: &str) -> String {
+        let short = name.strip_prefix(self.session.as_str()).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name);
+        let odd = |c: &char| c.is_control() || c.is_whitespace() || "/\"\\()".contains(*c);
+        let plain: String = short.chars().filter(|c| !odd(c)).take(SESSION).collect();
+        if plain.is_empty() || name == self.session {
+            self.session.clone()
+        } else {
+            format!("{}/{plain}", self.session)
+        }
     }
 
     /// Notes that a message waits for the loop, and waits itself while too much does.
@@ -195,9 +383,14 @@ impl Clients {
         self.channels.lock().values().filter(|channel| channel.kind == Kind::Emacs).cloned().collect()
     }
 
-    /// Tells every Emacs.
+    /// Returns those that are told how things stand without asking.
+    pub(super) fn hearers(&self) -> Vec<Arc<Channel>> {
+        self.channels.lock().values().filter(|channel| channel.kind.hears_news()).cloned().collect()
+    }
+
+    /// Tells all who hear of plans and lines of the log, which may hold what is private.
     pub(super) fn tell(&self, kind: &str, session: Option<&str>, payload: &Plist) {
-        for channel in self.emacsen() {
+        for channel in self.hearers().iter().filter(|channel| channel.rights().see_private) {
             channel.outbox.send(kind, session, payload.clone());
         }
     }
@@ -522,8 +715,42 @@ mod tests {
         let cli = Channel::cli(3, 77, false, outbox()).origin(Some("chat-1"));
         assert_eq!((cli.source, cli.session.0.as_str(), cli.rights.approve), (Source::Cli, "cli-77", false));
         assert!(Channel::cli(3, 77, true, outbox()).origin(None).rights.approve);
+        let client = Channel::client(4, "ab12", Some("other"), outbox());
+        for (named, session) in [
+            (None, "client-ab12"),
+            (Some("client-ab12"), "client-ab12"),
+            (Some("chat-1"), "client-ab12/chat-1"),
+            (Some("client-ab12/chat-1"), "client-ab12/chat-1"),
+            (Some("client-cd34/chat-1"), "client-ab12/client-cd34chat-1"),
+            (Some("chat-1@box"), "client-ab12/chat-1@box"),
+            (Some("../é\n(x)"), "client-ab12/..éx"),
+            (Some("()"), "client-ab12"),
+        ] {
+            let origin = client.origin(named);
+            assert_eq!((origin.source, origin.session.0.as_str(), origin.rights), (Source::Client, session, STRANGER));
+        }
         let emacs = Channel::emacs(2, 78, outbox());
         assert_eq!(emacs.origin(Some("chat-1")).session.0, "chat-1");
         assert_eq!((emacs.origin(None).session.0.as_str(), emacs.origin(None).rights), ("emacs-78", Rights::HUMAN));
+    }
+
+    #[test]
+    fn a_client_is_granted_what_it_can_do_and_nobody_else_anything() {
+        let outbox = || Outbox::new(Box::new(|| {}));
+        let client = Channel::client(4, "ab12", None, outbox());
+        assert!(client.grant(Grant::Approve).is_err_and(|why| why.contains("shows plans whole")));
+        assert_eq!(client.rights(), STRANGER);
+        assert_eq!(client.grant(Grant::Private), Ok(()));
+        assert_eq!(client.rights(), Rights { see_private: true, ..STRANGER });
+        client.note_about(About { shows_plans: true, ..About::default() });
+        assert_eq!(client.grant(Grant::Approve), Ok(()));
+        assert_eq!(client.origin(None).rights, Rights::HUMAN);
+        assert_eq!(client.withdraw(), Ok(()));
+        assert_eq!(client.origin(None).rights, STRANGER);
+        for other in [Channel::cli(3, 77, false, outbox()), Channel::emacs(2, 78, outbox())] {
+            let before = other.rights();
+            assert!(other.grant(Grant::Private).is_err() && other.withdraw().is_err());
+            assert_eq!(other.rights(), before);
+        }
     }
 }

@@ -13,7 +13,8 @@ use crate::edge::engine::{Engine, Notice, Notify};
 use crate::edge::peers::place;
 use crate::edge::runtime::clients::Clients;
 use crate::edge::runtime::guests::Serving;
-use crate::edge::runtime::hall::{self, Host};
+use crate::edge::runtime::hall::{self, Door, Host};
+use crate::edge::runtime::lobby::{self, Lobby};
 use crate::edge::runtime::{Ears, Event, Shut, buffers, listen, tell};
 use crate::edge::secret::{Secret, Vault};
 use crate::edge::thread::aside;
@@ -44,6 +45,7 @@ pub struct Daemon {
     engine: Arc<Engine>,
     inbox: mpsc::UnboundedSender<Event>,
     serving: Serving,
+    _lobby: Option<Lobby>,
     /// Where it listens.
     pub socket: PathBuf,
 }
@@ -68,7 +70,8 @@ impl Daemon {
         let (inbox, events) = mpsc::unbounded_channel();
         let store = config.store.clone();
         // From now on: who joins meanwhile waits until the store is read.
-        let hall = tokio::spawn(hall::open(listening, store, (inbox.clone(), Host::Daemon), |_| {}));
+        let door = Door::new(inbox.clone());
+        let hall = tokio::spawn(hall::open(listening, store, (door.clone(), Host::Daemon), |_| {}));
         let mut shut = Shut(Some(hall));
         let told = tell(clients.clone(), inbox.clone());
         let notify: Notify = Arc::new(move |notice: Notice| {
@@ -80,9 +83,10 @@ impl Daemon {
         let engine = boot::start_found(boot, opened, stop).await.map_err(Unbegun::Failed)?;
         let ears = Ears { inbox: inbox.clone(), events };
         let read = buffers::read(engine.clone());
+        let lobby = lobby::open(&engine, door, Host::Daemon).await;
         let room = tokio::spawn(listen(engine.clone(), clients.clone(), ears, (read, Host::Daemon)));
         let hall = shut.0.take().ok_or_else(|| Unbegun::Failed("nobody listens".to_string()))?;
-        Ok(Daemon { engine, serving: Serving::of(clients, inbox.clone(), hall, room), inbox, socket })
+        Ok(Daemon { engine, serving: Serving::of(clients, inbox.clone(), hall, room), inbox, socket, _lobby: lobby })
     }
 
     /// Says something to all who hear the log.

@@ -13,7 +13,7 @@ use crate::edge::editor::Editor;
 use crate::edge::engine::{Engine, Notify};
 use crate::edge::peers::{place, pulse};
 use crate::edge::runtime::clients::{Channel, Clients, Kind};
-use crate::edge::runtime::hall::{self, Host};
+use crate::edge::runtime::hall::{self, Door, Host};
 use crate::edge::runtime::request::Request;
 use crate::edge::runtime::requests::Asked;
 use crate::edge::runtime::{Ears, Event, Loop, attend, buffers, show, steps, tell};
@@ -68,8 +68,8 @@ impl Guests {
         let listening = place::listen(&engine.config.store).ok()?;
         let Guests { clients, ears } = self;
         let inbox = ears.inbox.clone();
-        let hall =
-            tokio::spawn(hall::open(listening, engine.config.store.clone(), (inbox.clone(), Host::Command), |_| {}));
+        let (store, door) = (engine.config.store.clone(), Door::new(inbox.clone()));
+        let hall = tokio::spawn(hall::open(listening, store, (door, Host::Command), |_| {}));
         let room = tokio::spawn(attend(engine.clone(), clients.clone(), ears, buffers::read(engine.clone())));
         Some(Serving { clients, inbox, hall, room })
     }
@@ -147,10 +147,11 @@ impl Loop {
             ));
         }
         match (self.host, kind) {
-            (Host::Command, Kind::Emacs) => {
+            (Host::Command, Kind::Emacs | Kind::Client) => {
                 Some(format!("a passepartout command (process {process}) owns the store until it ends; then ask again"))
             }
-            (Host::Command, Kind::Cli) | (Host::Emacs | Host::Daemon, Kind::Emacs | Kind::Cli) => None,
+            (Host::Command, Kind::Cli | Kind::Tui)
+            | (Host::Emacs | Host::Daemon, Kind::Emacs | Kind::Cli | Kind::Tui | Kind::Client) => None,
         }
     }
 

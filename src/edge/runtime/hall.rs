@@ -2,14 +2,17 @@
 //!
 //! What one of them does to its connection ends that connection and no other.
 
-use crate::edge::peers::greeting::{As, greet, refuse, welcome};
+use crate::domain::sexp::plist::Plist;
+use crate::edge::peers::greeting::{As, Said, Welcome, greet, refuse, welcome};
 use crate::edge::peers::identity::{known_to_be_emacs, known_to_be_installed_emacs};
 use crate::edge::peers::lineage::at_terminal;
 use crate::edge::peers::place::{Guard, Listening, listen_again};
 use crate::edge::peers::pulse;
 use crate::edge::peers::stream::{Broken, Incoming, write};
 use crate::edge::peers::trust::{Peer, admit, same_user};
-use crate::edge::runtime::clients::{Channel, ClientId, OWN};
+use crate::edge::random;
+use crate::edge::runtime::clients::{About, Channel, ClientId, Kind, OWN};
+use crate::edge::runtime::line::{Hold, Line, Lines};
 use crate::edge::runtime::outbox::{Limits, Outbox};
 use crate::edge::runtime::{Event, Letter};
 use std::path::{Path, PathBuf};
@@ -28,6 +31,12 @@ const STALLED: Duration = Duration::from_secs(90);
 const PIECE: usize = 64 * 1024;
 /// How often it is looked whether the socket is still there: two small reads.
 const LOOK: Duration = Duration::from_secs(2);
+/// After so long without a word who is asked for a sign of life is asked.
+const QUIET: Duration = Duration::from_secs(30);
+/// So often it is asked before it is taken for gone: 90 seconds in all.
+const PINGS: usize = 2;
+/// How long a client whose connection broke may stay away and go on where it was.
+const AWAY: Duration = Duration::from_secs(90);
 /// How long nothing is accepted after that failed: there may be no descriptor left.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -60,17 +69,17 @@ impl Host {
 pub(super) async fn open(
     mut listening: Listening,
     store: PathBuf,
-    (inbox, host): (mpsc::UnboundedSender<Event>, Host),
+    (door, host): (Arc<Door>, Host),
     told: impl Fn(Guard),
 ) {
-    let (seats, next) = (Arc::new(Semaphore::new(MOST)), Arc::new(AtomicU32::new(OWN + 1)));
+    let seats = Arc::new(Semaphore::new(MOST));
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let accepted = tokio::select! {
             accepted = listening.listener.accept() => accepted,
             _ = look.tick() => {
-                if let Some(anew) = found_again(&listening, &store, &inbox) {
+                if let Some(anew) = found_again(&listening, &store, &door.inbox) {
                     told(anew.guard());
                     listening = anew;
                 }
@@ -81,7 +90,7 @@ pub(super) async fn open(
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let (seats, next, inbox) = (seats.clone(), next.clone(), inbox.clone());
+        let (seats, door) = (seats.clone(), door.clone());
         tokio::spawn(async move {
             let peer = match Peer::of(&stream) {
                 // Another user is told nothing, not even why.
@@ -93,7 +102,7 @@ pub(super) async fn open(
                 Err(_) => Err(format!("{MOST} clients are here already; end one of them first")),
             });
             match admitted {
-                Ok((process, _seat)) => serve(stream, (process, host), &next, inbox).await,
+                Ok((process, _seat)) => receive(stream, (process, host), &door).await,
                 Err(why) => refuse(&mut { stream }, &why).await,
             }
         });
@@ -110,64 +119,199 @@ fn found_again(listening: &Listening, store: &Path, inbox: &mpsc::UnboundedSende
     listen_again(store).ok()
 }
 
-/// Serves one client until its connection ends.
-async fn serve(
-    stream: UnixStream,
-    (process, host): (u32, Host),
-    next: &AtomicU32,
-    inbox: mpsc::UnboundedSender<Event>,
-) {
+/// Greets one client at the socket, and serves it until its connection ends.
+async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) {
     let (reader, mut writer) = stream.into_split();
     let mut incoming = Incoming::new(reader);
-    let kind = match greet(&mut incoming, &mut writer).await {
-        Ok(kind) => kind,
+    let said = match greet(&mut incoming, &mut writer).await {
+        Ok(said) => said,
         Err(why) => return refuse(&mut writer, &why).await,
     };
-    let bell = Arc::new(Notify::new());
-    let ring = bell.clone();
-    let outbox = Outbox::with_limits(Limits::JOINED, Box::new(move || ring.notify_one()));
-    let id: ClientId = next.fetch_add(1, Ordering::Relaxed);
-    let channel = match kind {
-        As::Emacs => match host.knows(process).await {
-            Ok(()) => Channel::emacs(id, process, outbox),
-            Err(why) => Channel::doubted(id, process, (why, at_terminal(process)), outbox),
-        },
+    // Finding out what it is may take a moment, so before anything of it is taken up.
+    let kind = match said.kind {
+        As::Emacs => Known::Emacs(host.knows(process).await),
         // Whatever it says of itself: the system knows whether it has a terminal.
-        As::Cli | As::Tui => Channel::cli(id, process, at_terminal(process), outbox),
+        As::Cli => Known::Cli,
+        As::Tui => Known::Tui,
+        As::Client => Known::Client,
     };
-    if welcome(&mut writer, &channel.name, channel.doubt.as_deref()).await.is_err() {
-        return;
+    let may = at_terminal(process);
+    let make = |id, own: &str, outbox| match kind {
+        Known::Emacs(Ok(())) => Channel::emacs(id, process, outbox),
+        Known::Emacs(Err(why)) => Channel::doubted(id, process, (why, may), outbox),
+        Known::Cli => Channel::cli(id, process, may, outbox),
+        Known::Tui => Channel::tui(id, process, may, outbox),
+        Known::Client => Channel::client(id, own, said.name.as_deref(), outbox),
+    };
+    let road = Road { name: format!("the socket, process {process}"), pinged: false, process: Some(process) };
+    door.serve((incoming, writer), &said, road, make).await;
+}
+
+/// What the system says of who joins.
+enum Known {
+    /// An Emacs, or not, and why.
+    Emacs(Result<(), String>),
+    Cli,
+    Tui,
+    Client,
+}
+
+/// By which road a client comes.
+pub(super) struct Road {
+    /// In words.
+    pub(super) name: String,
+    /// It is asked for a sign of life: the system does not say when its process has ended.
+    pub(super) pinged: bool,
+    /// Its process, where the system names it: nobody else takes up its connection.
+    pub(super) process: Option<u32>,
+}
+
+/// What all who let clients in share.
+pub(super) struct Door {
+    next: AtomicU32,
+    inbox: mpsc::UnboundedSender<Event>,
+    lines: Lines,
+}
+
+impl Door {
+    /// Lets clients in to a loop.
+    pub(super) fn new(inbox: mpsc::UnboundedSender<Event>) -> Arc<Door> {
+        Arc::new(Door { next: AtomicU32::new(OWN + 1), inbox, lines: Lines::default() })
     }
-    // The loop may have ended; then this connection soon does, too.
-    let _ = inbox.send(Event::Joined(channel.clone()));
-    let why = tokio::select! {
-        why = hear(&mut incoming, &channel, &inbox) => why,
-        () = speak(&mut writer, &channel.outbox, &bell) => None,
-        () = channel.outbox.overflow() => None,
-        // The loop has ended, or never began: who joined looks for another owner.
-        () = inbox.closed() => None,
-    };
-    let _ = inbox.send(Event::Left(id));
-    if let Some(why) = why {
-        refuse(&mut writer, &why).await;
+
+    /// Serves one client until its connection ends; one that is numbered is waited for a while, and goes on where it was.
+    pub(super) async fn serve(
+        &self,
+        (mut incoming, mut writer): (Incoming<impl AsyncRead + Unpin>, impl AsyncWrite + Unpin),
+        said: &Said,
+        road: Road,
+        make: impl FnOnce(ClientId, &str, Arc<Outbox>) -> Arc<Channel>,
+    ) {
+        let again = said.resume.as_ref().and_then(|(token, seen)| self.lines.take_up(token, *seen, &road));
+        let resumed = again.is_some();
+        let (line, hold) = match again {
+            Some(taken) => taken,
+            None => match self.begin(said, &road, make) {
+                Ok(begun) => begun,
+                Err(why) => return refuse(&mut writer, &why).await,
+            },
+        };
+        let channel = line.channel.clone();
+        let welcome_words = Welcome {
+            client: &channel.name,
+            doubt: channel.doubt.as_deref(),
+            session: (channel.kind == Kind::Client).then(|| channel.session()),
+            line: line.token().map(|token| (token, resumed, line.heard())),
+        };
+        let parts = async {
+            if welcome(&mut writer, &welcome_words).await.is_err() {
+                return End::Broken;
+            }
+            if !resumed {
+                // The loop may have ended; then this connection soon does, too.
+                let _ = self.inbox.send(Event::Joined(channel.clone()));
+            }
+            tokio::select! {
+                end = hear(&mut incoming, &line, &self.inbox, road.pinged) => end,
+                () = speak(&mut writer, &line, &hold) => End::Broken,
+            }
+        };
+        let end = tokio::select! {
+            end = parts => end,
+            () = channel.outbox.overflow() => End::Gone,
+            () = channel.until_dismissed() => End::Refused("the user has ended this connection".to_string()),
+            // Its client has come back by another connection, which goes on.
+            () = hold.lost() => return,
+            // The loop has ended, or never began: who joined looks for another owner.
+            () = self.inbox.closed() => End::Gone,
+        };
+        let end = match end {
+            End::Broken if line.token().is_some() => tokio::select! {
+                () = hold.lost() => return,
+                () = tokio::time::sleep(AWAY) => End::Gone,
+                () = channel.outbox.overflow() => End::Gone,
+                () = channel.until_dismissed() => End::Gone,
+                () = self.inbox.closed() => End::Gone,
+            },
+            end => end,
+        };
+        // Somebody may have taken it up in this very moment.
+        if !self.lines.end(&hold) {
+            return;
+        }
+        let _ = self.inbox.send(Event::Left(channel.id));
+        if let End::Refused(why) = end {
+            refuse(&mut writer, &why).await;
+        }
+    }
+
+    /// Makes the channel of a client that has come for the first time.
+    fn begin(
+        &self,
+        said: &Said,
+        road: &Road,
+        make: impl FnOnce(ClientId, &str, Arc<Outbox>) -> Arc<Channel>,
+    ) -> Result<(Arc<Line>, Hold), String> {
+        let unnamed = |why: std::io::Error| format!("the system gives no random bytes ({why})");
+        let own = random::hex(&random::bytes::<6>().map_err(unnamed)?);
+        let token = random::hex(&random::bytes::<16>().map_err(unnamed)?);
+        let bell = Arc::new(Notify::new());
+        let ring = bell.clone();
+        let outbox = Outbox::with_limits(Limits::JOINED, Box::new(move || ring.notify_one()));
+        let channel = make(self.next.fetch_add(1, Ordering::Relaxed), &own, outbox);
+        channel.note_about(About {
+            road: road.name.clone(),
+            since: jiff::Timestamp::now(),
+            shows_plans: said.shows_plans,
+        });
+        Ok(self.lines.begin((channel, bell), said.numbered.then_some(token), road.process))
     }
 }
 
-/// Hands on what a client says until its connection ends, or cannot be read any more: then returns why.
+/// How a connection ends.
+enum End {
+    /// It broke, and its client may come back.
+    Broken,
+    /// Its client is gone.
+    Gone,
+    /// What came by it cannot be read, or it is not wanted any more: why.
+    Refused(String),
+}
+
+/// Hands on what a client says until its connection ends, or cannot be read any more. Who is asked for a sign of life
+/// and says nothing is gone.
 async fn hear(
     incoming: &mut Incoming<impl AsyncRead + Unpin>,
-    channel: &Channel,
+    line: &Line,
     inbox: &mpsc::UnboundedSender<Event>,
-) -> Option<String> {
+    pinged: bool,
+) -> End {
+    let channel = &line.channel;
+    let mut asked = 0;
     loop {
-        let text = match incoming.next().await {
+        let next = match pinged {
+            false => incoming.next().await,
+            true => match tokio::time::timeout(QUIET, incoming.next()).await {
+                Ok(next) => next,
+                Err(_) if asked == PINGS => return End::Broken,
+                Err(_) => {
+                    asked += 1;
+                    channel.outbox.send("event", None, Plist::new().keyword("action", pulse::PING));
+                    continue;
+                }
+            },
+        };
+        asked = 0;
+        let text = match next {
             Ok(Some(text)) => text,
-            Ok(None) | Err(Broken::System(_) | Broken::Half) => return None,
-            Err(Broken::Frame(error)) => return Some(error.to_string()),
+            Ok(None) | Err(Broken::System(_) | Broken::Half) => return End::Broken,
+            Err(Broken::Frame(error)) => return End::Refused(error.to_string()),
         };
         let mut letter = Letter::read(&text);
         match &letter.message {
-            Err(why) => return Some(why.clone()),
+            Err(why) => return End::Refused(why.clone()),
+            // It came before, by a connection that broke behind it.
+            Ok(message) if !line.is_new(message) => continue,
             Ok(message) if message.name_at("type") == Some("request") => {
                 let seat = channel.seats.clone().acquire_owned();
                 letter.seat = while_it_waits(seat, channel, inbox).await.ok();
@@ -176,7 +320,7 @@ async fn hear(
         }
         while_it_waits(channel.make_room(letter.bytes), channel, inbox).await;
         if inbox.send(Event::Message(channel.id, letter)).is_err() {
-            return None;
+            return End::Gone;
         }
     }
 }
@@ -202,19 +346,22 @@ async fn while_it_waits<T>(
     }
 }
 
-/// Writes what waits for a client, until it takes nothing any more.
-async fn speak(writer: &mut (impl AsyncWrite + Unpin), outbox: &Outbox, bell: &Notify) {
+/// Writes what waits for a client, until it takes nothing any more. What it did not see of an earlier connection comes
+/// first.
+async fn speak(writer: &mut (impl AsyncWrite + Unpin), line: &Line, hold: &Hold) {
+    let mut texts = hold.again();
     loop {
-        let texts = outbox.receive(PIECE);
-        if texts.is_empty() {
-            bell.notified().await;
-        }
         for text in texts {
             // What no frame holds came in a short form; a line of our own that is longer is nobody's loss.
             match tokio::time::timeout(STALLED, write(writer, &text)).await {
                 Ok(Ok(()) | Err(Broken::Frame(_))) => {}
                 Ok(Err(Broken::System(_) | Broken::Half)) | Err(_) => return,
             }
+        }
+        texts = line.next(hold, PIECE);
+        if texts.is_empty() {
+            line.bell.notified().await;
+            texts = line.next(hold, PIECE);
         }
     }
 }

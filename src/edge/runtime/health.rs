@@ -3,6 +3,7 @@
 //! While something is unhealthy that can be mended without a new start, it is looked at again after a few seconds, and
 //! less and less often, here and not in the client, which hears of it when that changes.
 
+use crate::domain::sexp::plist::Plist;
 use crate::edge::doctor::{Check, State, examine, look_again, may_be_mended, verdict};
 use crate::edge::engine::Engine;
 use crate::edge::runtime::Event;
@@ -21,6 +22,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub(super) struct Health {
     checks: Arc<Mutex<Vec<Check>>>,
+    /// When the doctor was asked last.
+    checked: Arc<Mutex<Option<jiff::Timestamp>>>,
     /// Somebody looks whether what is wrong has been mended.
     watched: Arc<AtomicBool>,
     /// The first pause before it is looked at again.
@@ -30,7 +33,7 @@ pub(super) struct Health {
 impl Health {
     /// Makes one that knows nothing yet.
     pub(super) fn new(pause: Duration) -> Health {
-        Health { checks: Arc::default(), watched: Arc::default(), pause }
+        Health { checks: Arc::default(), checked: Arc::default(), watched: Arc::default(), pause }
     }
 
     /// Returns the worst state of all, in a word.
@@ -41,6 +44,13 @@ impl Health {
     /// Takes what the doctor found just now.
     pub(super) fn take(&self, checks: Vec<Check>) {
         *self.checks.lock() = checks;
+        *self.checked.lock() = Some(jiff::Timestamp::now());
+    }
+
+    /// Returns what is said of it to who asks: the word, and when the doctor was asked last.
+    pub(super) fn answer(&self) -> Plist {
+        let checked = self.checked.lock().map(|at| at.to_string());
+        Plist::new().text("status", self.word()).maybe("checked", checked)
     }
 
     /// Runs the local checks for the first time; returns what does not work.

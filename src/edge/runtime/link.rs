@@ -16,9 +16,9 @@ use crate::edge::peers::place::{self, Guard, Listening};
 use crate::edge::peers::pulse::{self, Do, Silence};
 use crate::edge::peers::stream::{Broken, Incoming, write};
 use crate::edge::runtime::clients::{Channel, Clients, OWN};
-use crate::edge::runtime::hall::{self, Host};
+use crate::edge::runtime::hall::{self, Door, Host};
 use crate::edge::runtime::outbox::Outbox;
-use crate::edge::runtime::{Ears, Event, Letter, buffers, end, listen, tell};
+use crate::edge::runtime::{Ears, Event, Letter, buffers, end, listen, lobby, tell};
 use crate::edge::secret::{Vault, keys_of, read_env_file};
 use parking_lot::Mutex;
 use std::path::Path;
@@ -180,8 +180,9 @@ impl Link {
         // From now on: who joins meanwhile waits until the store is read.
         let (folder, socket) = (config.store.clone(), ending.clone());
         let told = move |guard| *socket.socket.lock() = Some(guard);
+        let door = Door::new(inbox.clone());
         let hall =
-            listening.map(|listening| tokio::spawn(hall::open(listening, folder, (inbox.clone(), Host::Emacs), told)));
+            listening.map(|listening| tokio::spawn(hall::open(listening, folder, (door.clone(), Host::Emacs), told)));
         let _shut = Shut(hall);
         let notify = tell(clients.clone(), inbox.clone());
         let vault = vault(&settings, &config, surroundings);
@@ -196,6 +197,7 @@ impl Link {
         *ending.engine.lock() = Some(engine.clone());
         tokio::spawn(pump((early, uplink), waiting, own, inbox.clone(), fenced));
         let read = buffers::read(engine.clone());
+        let _lobby = lobby::open(&engine, door, Host::Emacs).await;
         listen(engine, clients, Ears { inbox, events }, (read, Host::Emacs)).await
     }
 

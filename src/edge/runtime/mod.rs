@@ -9,12 +9,15 @@ mod costs;
 pub mod daemon;
 mod editor;
 mod embedding;
+mod granted;
 pub mod guests;
 mod hall;
 mod health;
 mod jobs;
 mod lanes;
+mod line;
 mod link;
+mod lobby;
 mod mirror;
 mod models;
 mod opened;
@@ -463,6 +466,10 @@ impl Loop {
     }
 
     fn event(&mut self, channel: &Channel, origin: Origin, payload: &Sexp) {
+        if payload.name_at("action") == Some(pulse::ALIVE) {
+            // That something came is all that it says.
+            return;
+        }
         if payload.name_at("action") == Some(pulse::PING) {
             // Here, in the loop: who asks wants to know that it runs.
             return channel.outbox.send("event", None, Plist::new().keyword("action", pulse::ALIVE));
@@ -481,6 +488,10 @@ impl Loop {
                     match named.as_deref().and_then(|line| line.strip_prefix('/')) {
                         Some(line) => self.lanes.command(id, origin, line),
                         None => {
+                            if payload.flag_at("redirect") {
+                                // What was said of the answer so far was streamed; the rest is not waited for.
+                                self.lanes.interrupt(id, &origin.session);
+                            }
                             let clients = &self.clients;
                             let blotted = |text: &str| blotted(clients, text);
                             self.lanes.ask(id, origin, payload, &blotted);
@@ -611,10 +622,13 @@ impl Loop {
         }
     }
 
-    /// Tells each Emacs how things stand, with the heading at its own point.
+    /// Tells all who hear it how things stand, each Emacs with the heading at its own point.
     fn send_status(&mut self) {
-        for (id, client) in self.clients.iter_mut().filter(|(_, client)| client.channel.kind == Kind::Emacs) {
-            let now = status::now(&self.engine, self.lanes.busy(*id), self.health.word(), client.focus.as_ref());
+        let hears = |channel: &Channel| channel.kind != Kind::Cli;
+        for (id, client) in self.clients.iter_mut().filter(|(_, client)| hears(&client.channel)) {
+            let sees = client.channel.rights().see_private;
+            let (busy, focus) = (self.lanes.busy(*id), client.focus.as_ref());
+            let now = status::now(&self.engine, busy, self.health.word(), (focus, sees));
             let payload = match client.status.offer(now) {
                 Offered::Kept => continue,
                 Offered::Send(payload) => payload,

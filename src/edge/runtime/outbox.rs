@@ -9,7 +9,7 @@ use crate::domain::sexp::plist::{Plist, message};
 use crate::domain::sexp::reader::{MAX_BYTES, Sexp};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
 /// Streamed text is joined into messages of at most this many bytes.
@@ -95,6 +95,8 @@ pub struct Outbox {
     taken: Notify,
     /// Something was lost.
     overflow: Notify,
+    /// The name below which the client's conversations stand; it knows them by what it called them.
+    below: OnceLock<String>,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -106,7 +108,40 @@ impl Outbox {
 
     /// Makes a queue with limits of its own.
     pub fn with_limits(limits: Limits, wake: Box<dyn Fn() + Send + Sync>) -> Arc<Outbox> {
-        Arc::new(Outbox { queue: Mutex::default(), limits, taken: Notify::new(), overflow: Notify::new(), wake })
+        let (taken, overflow, below) = (Notify::new(), Notify::new(), OnceLock::new());
+        Arc::new(Outbox { queue: Mutex::default(), limits, taken, overflow, below, wake })
+    }
+
+    /// From now on conversations whose names stand below this one are named as the client called them.
+    pub fn speak_below(&self, name: &str) {
+        // It is said once, when the client comes.
+        let _ = self.below.set(format!("{name}/"));
+    }
+
+    /// Returns the name of a conversation as the client called it.
+    fn called<'a>(&self, session: &'a str) -> &'a str {
+        self.below.get().and_then(|below| session.strip_prefix(below.as_str())).unwrap_or(session)
+    }
+
+    /// Returns a payload, or a plan in it, with the name of its conversation as the client called it.
+    fn with_called(&self, payload: Sexp) -> Sexp {
+        let Sexp::List(mut items) = payload else { return payload };
+        if self.below.get().is_some() {
+            for pair in items.chunks_exact_mut(2) {
+                match pair {
+                    [Sexp::Keyword(key), Sexp::Str(name)] if key.as_str() == "session" => {
+                        let called = self.called(name).to_string();
+                        pair[1] = Sexp::text(called);
+                    }
+                    [Sexp::Keyword(key), plan] if key.as_str() == "plan" => {
+                        let whole = std::mem::replace(plan, Sexp::Nil);
+                        *plan = self.with_called(whole);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Sexp::List(items)
     }
 
     /// Returns how many bytes wait.
@@ -140,7 +175,7 @@ impl Outbox {
 
     /// Puts a message in.
     pub fn send(&self, kind: &str, session: Option<&str>, payload: Plist) {
-        let payload = payload.build();
+        let (payload, session) = (self.with_called(payload.build()), session.map(|session| self.called(session)));
         let limits = self.limits;
         let mut queue = self.queue.lock();
         match (kind, about(kind, &payload)) {
@@ -224,7 +259,7 @@ impl Outbox {
         if joined {
             queue.bytes += text.len();
         } else {
-            let (session, turn, text) = (session.to_string(), turn.to_string(), text.to_string());
+            let (session, turn, text) = (self.called(session).to_string(), turn.to_string(), text.to_string());
             queue.put(Item::Chunk { session, turn, field, text });
         }
         drop(queue);

@@ -57,6 +57,12 @@ macro_rules! requests {
 
 requests! {
     Hello = "hello", NOTHING, Does::Looks;
+    HealthCheck = "health-check", READ, Does::Looks;
+    // Whom they are about is looked at where they are carried out: an Emacs of the user's alone.
+    Clients = "clients", BOTH, Does::Looks;
+    ClientGrant = "client-grant", BOTH, Does::Acts;
+    ClientWithdraw = "client-withdraw", BOTH, Does::Acts;
+    ClientEnd = "client-end", BOTH, Does::Acts;
     Status = "status", READ, Does::Looks;
     Plans = "plans", PRIVATE, Does::Looks;
     PlanPage = "plan-page", PRIVATE, Does::Looks;
@@ -167,7 +173,7 @@ mod tests {
         }
         assert_eq!(
             shown.join(" "),
-            "hello status query context context-pin identity job models model-list costs preset cassette-record cassette-stop set-cascade setting-undo rule-confirm \
+            "hello health-check status query context context-pin identity job models model-list costs preset cassette-record cassette-stop set-cascade setting-undo rule-confirm \
              rule-withdraw skill-test skill-reload skill-confirm skill-disable skill-enable focus endorse rescan command org-settings provider-settings define-tool undefine-tool"
         );
         assert_eq!(Request::read(&Sexp::read("(:action :no-such)").unwrap()), None);

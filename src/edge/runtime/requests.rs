@@ -18,7 +18,7 @@ use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
 use crate::edge::runtime::request::Request;
-use crate::edge::runtime::{Loop, costs, jobs, models, past, show, skills, status, token, told};
+use crate::edge::runtime::{Loop, costs, granted, jobs, models, past, show, skills, status, token, told};
 use crate::edge::thread::aside;
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
@@ -76,8 +76,9 @@ impl Loop {
     }
 
     /// Answers a request, beside the loop.
-    fn request(&mut self, Asked { client, origin, payload, seat }: Asked) {
-        let Some(client) = self.clients.get(&client) else { return };
+    fn request(&mut self, Asked { client: id, origin, payload, seat }: Asked) {
+        let Some(client) = self.clients.get(&id) else { return };
+        let who = client.channel.clone();
         let (engine, outbox, health) = (self.engine.clone(), client.channel.outbox.clone(), self.health.clone());
         let (session, busy) = (origin.session.0.clone(), self.lanes.busy(client.channel.id));
         let (focus, own) = (client.focus.clone(), client.channel.id == OWN);
@@ -94,6 +95,11 @@ impl Loop {
             let may = own && self.host == Host::Emacs;
             own_tool(&engine, may, &payload)
         });
+        if let Some(request) = request {
+            self.tighten(&who, request, &payload);
+        }
+        let registry = self.registry.clone();
+        let Some(client) = self.clients.get(&id) else { return };
         let reading = client.reading.clone();
         let under_way = self.begin_answer();
         self.answers.spawn(async move {
@@ -110,8 +116,14 @@ impl Loop {
                     (Request::EditPlan, Some(edited)) => edit_plan(&engine, &origin, edited).await,
                     (Request::PlanPage, _) => plan_page(&engine, &reading, &payload),
                     (Request::PlanToken, _) => plan_token(&engine, &origin, &reading, &payload),
+                    (Request::Clients | Request::ClientGrant | Request::ClientWithdraw | Request::ClientEnd, _) => {
+                        granted::answer(&engine, &registry, &who, (request, &payload)).await
+                    }
                     (Request::Command, _) => command(&engine, &origin, &payload).await,
-                    (Request::Status, _) => Ok(status::now(&engine, busy, health.word(), focus.as_ref()).payload()),
+                    (Request::Status, _) => {
+                        let sees = origin.rights.see_private;
+                        Ok(status::now(&engine, busy, health.word(), (focus.as_ref(), sees)).payload())
+                    }
                     (Request::OrgSettings, _) if own => org_settings(&engine, &payload).await,
                     (Request::ProviderSettings, _) if own => {
                         // What is sent is read before the next message: the names say that it counts.
@@ -379,8 +391,13 @@ async fn answer(
         }
         Request::MemoryLog => past::log(engine, payload.count_at("limit").unwrap_or(100).min(10_000)).await,
         Request::Rescan => Ok(Plist::new().text("text", "The memex is being read again.")),
+        Request::HealthCheck => Ok(health.answer()),
         // Those are answered where they came in.
         Request::Status
+        | Request::Clients
+        | Request::ClientGrant
+        | Request::ClientWithdraw
+        | Request::ClientEnd
         | Request::MemoryShow
         | Request::MemoryDiff
         | Request::Blame

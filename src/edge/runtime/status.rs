@@ -58,8 +58,9 @@ impl Statuses {
     }
 }
 
-/// Returns the status as it is now for a client, whose point is in the node `focus`.
-pub(super) fn now(engine: &Engine, busy: bool, health: &str, focus: Option<&NodeId>) -> Status {
+/// Returns the status as it is now for a client, whose point is in the node `focus`; of what is private it is told only
+/// where it may see that.
+pub(super) fn now(engine: &Engine, busy: bool, health: &str, (focus, sees_private): (Option<&NodeId>, bool)) -> Status {
     let view = engine.view();
     let reading = engine.reading();
     let pending = engine.pending();
@@ -75,7 +76,7 @@ pub(super) fn now(engine: &Engine, busy: bool, health: &str, focus: Option<&Node
         .int("pending", pending as i64)
         .maybe("focus", focus.as_ref().map(|node| exact(node.id().as_str())))
         .maybe("focus-title", focus.as_ref().map(|node| exact(node.title())))
-        .maybe("scope", narrowed(engine))
+        .maybe("scope", narrowed(engine).filter(|_| sees_private))
         .int("files", view.len() as i64)
         .int("headings", view.headings() as i64)
         .text("health", health)

@@ -5,7 +5,6 @@
 
 use crate::domain::id::PlanId;
 use std::hash::{BuildHasher, RandomState};
-use std::io::Read;
 use std::sync::LazyLock;
 
 /// Random bytes of a token: 128 bits.
@@ -184,9 +183,7 @@ fn name(token: &str) -> blake3::Hash {
 }
 
 fn random() -> std::io::Result<String> {
-    let mut bytes = [0u8; BYTES];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(crate::edge::random::hex(&crate::edge::random::bytes::<BYTES>()?))
 }
 
 #[cfg(test)]

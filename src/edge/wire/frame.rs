@@ -44,6 +44,11 @@ pub enum FrameError {
 
 /// Reads the frame at the front of a slice.
 pub fn decode(bytes: &[u8]) -> Result<Step<'_>, FrameError> {
+    decode_within(bytes, MAX_BYTES)
+}
+
+/// Does the same with a limit of its own: who is not known yet has little to say.
+pub fn decode_within(bytes: &[u8], most: usize) -> Result<Step<'_>, FrameError> {
     let space = bytes.iter().take(MAX_SPACE + 1).take_while(|b| b.is_ascii_whitespace()).count();
     if space > MAX_SPACE {
         return Err(FrameError::Space);
@@ -57,7 +62,7 @@ pub fn decode(bytes: &[u8]) -> Result<Step<'_>, FrameError> {
     if rest.len() < HEAD {
         return Ok(Step::NeedMore(HEAD - rest.len()));
     }
-    if length > MAX_BYTES {
+    if length > most.min(MAX_BYTES) {
         return Err(FrameError::TooLong(length));
     }
     match rest.get(HEAD..HEAD + length) {
@@ -80,10 +85,17 @@ pub fn encode(text: &str) -> Result<Vec<u8>, FrameError> {
 }
 
 /// The bytes of a stream that are not yet whole frames.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Frames {
     bytes: Vec<u8>,
     used: usize,
+    most: usize,
+}
+
+impl Default for Frames {
+    fn default() -> Frames {
+        Frames { bytes: Vec::new(), used: 0, most: MAX_BYTES }
+    }
 }
 
 impl Frames {
@@ -94,6 +106,11 @@ impl Frames {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// From now on a frame has at most so many bytes, and never more than any may have.
+    pub fn limit(&mut self, most: usize) {
+        self.most = most;
+    }
+
     /// Returns how many bytes came that are no whole frame yet.
     pub fn rest(&self) -> usize {
         self.bytes.len().saturating_sub(self.used)
@@ -101,7 +118,7 @@ impl Frames {
 
     /// Takes the next whole frame; `None` until more bytes came.
     pub fn take(&mut self) -> Result<Option<String>, FrameError> {
-        match decode(self.bytes.get(self.used..).unwrap_or(&[]))? {
+        match decode_within(self.bytes.get(self.used..).unwrap_or(&[]), self.most)? {
             Step::NeedMore(_) => Ok(None),
             Step::Complete { text, used } => {
                 let text = text.to_string();

@@ -25,10 +25,9 @@ fn worst(name: &str, targets: &Targets) -> Vec<String> {
     let one = |text: String| vec![text];
     match name {
         // They only look.
-        "hello" | "status" | "plans" | "context" | "identity" | "rules" | "models" | "costs" | "skills"
-        | "skill-reload" | "log" | "doctor" | "memory-log" | "memory-page" | "rescan" | "cassette-stop" => {
-            one(String::new())
-        }
+        "hello" | "health-check" | "status" | "clients" | "plans" | "context" | "identity" | "rules" | "models"
+        | "costs" | "skills" | "skill-reload" | "log" | "doctor" | "memory-log" | "memory-page" | "rescan"
+        | "cassette-stop" => one(String::new()),
         "query" => one(":query \"diary\" :for :note :tier :open".to_string()),
         "trace" | "why" => one(format!(":plan \"{plan}\"")),
         "plan-page" | "plan-argument" => one(format!(":plan \"{plan}\" :name \"state\" :from 0")),
@@ -44,6 +43,9 @@ fn worst(name: &str, targets: &Targets) -> Vec<String> {
         "jobs" => one(String::new()),
         // One that waits; letting it rest tightens, and is anybody's.
         "job" => ["confirm", "withdraw", "resume", "run"].map(|what| format!(":job \"{job}\" :do :{what}")).to_vec(),
+        // Of the Emacs that the core runs in, and of a command that joined.
+        "client-grant" => vec![":client 0 :grant :approve".to_string(), ":client 1 :grant :approve".to_string()],
+        "client-withdraw" | "client-end" => vec![":client 0".to_string(), ":client 1".to_string()],
         "rule-confirm" | "rule-withdraw" => one(format!(":rule \"{rule}\"")),
         "skill-show" | "skill-test" | "skill-enable" | "skill-disable" => one(":skill \"vault\"".to_string()),
         "skill-template" => one(":skill \"../../.bashrc\" :kind \"gate\"".to_string()),

@@ -1,0 +1,130 @@
+//! Numbers on messages, by which a connection that broke is taken up again without a message lost or said twice.
+//!
+//! Pure: what was sent is kept as text, so far as it may be asked for again.
+
+use std::collections::VecDeque;
+
+/// Of what was sent at most so many bytes are kept: more than what lies between two ends in the system's buffers.
+const KEPT: usize = 4 << 20;
+/// And at most so many messages.
+const MESSAGES: usize = 8_192;
+
+/// What was sent, the oldest first.
+#[derive(Default)]
+pub struct Sent {
+    /// The number of the message that was sent last; the first has 1.
+    last: u64,
+    kept: VecDeque<String>,
+    bytes: usize,
+}
+
+impl Sent {
+    /// Gives a message the next number, and keeps it. Returns it as it is to be sent.
+    pub fn number(&mut self, text: &str) -> String {
+        self.last += 1;
+        let text = with_number(text, self.last);
+        self.bytes += text.len();
+        self.kept.push_back(text.clone());
+        while self.bytes > KEPT || self.kept.len() > MESSAGES {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.bytes = self.bytes.saturating_sub(oldest.len());
+        }
+        text
+    }
+
+    /// The other end has seen messages up to this number: they are kept no longer. A number that was never sent is none.
+    pub fn seen(&mut self, number: u64) {
+        while self.oldest() <= number.min(self.last) {
+            let Some(oldest) = self.kept.pop_front() else { return };
+            self.bytes = self.bytes.saturating_sub(oldest.len());
+        }
+    }
+
+    /// Returns what was sent behind a number; `None` when not all of it is kept, or the number was never sent.
+    pub fn behind(&self, number: u64) -> Option<Vec<String>> {
+        let oldest = self.oldest();
+        if number > self.last || number + 1 < oldest {
+            return None;
+        }
+        let skipped = usize::try_from(number + 1 - oldest).ok()?;
+        Some(self.kept.iter().skip(skipped).cloned().collect())
+    }
+
+    /// The number of the oldest message that is kept; one more than the last where none is.
+    fn oldest(&self) -> u64 {
+        self.last + 1 - self.kept.len() as u64
+    }
+}
+
+/// Returns a message of ours with its number in its `:meta`.
+fn with_number(text: &str, number: u64) -> String {
+    const META: &str = " :meta (";
+    // Our own writer puts the type first, and behind it the meta or the payload; a text of somebody's stands further on.
+    let end_of_type = text.get("(:type :".len()..).and_then(|rest| rest.find(' ')).map(|at| at + "(:type :".len());
+    let Some((head, rest)) = end_of_type.and_then(|at| text.split_at_checked(at)) else { return text.to_string() };
+    match rest.strip_prefix(META) {
+        Some(meta) => format!("{head}{META}:number {number} {meta}"),
+        None => format!("{head}{META}:number {number}){rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::sexp::plist::{Plist, message};
+    use crate::domain::sexp::reader::Sexp;
+    use proptest::prelude::*;
+
+    fn number_of(text: &str) -> Option<i64> {
+        Sexp::read(text).expect("it is one").get("meta").and_then(|meta| meta.int_at("number"))
+    }
+
+    #[test]
+    fn a_number_stands_in_the_meta_whatever_else_a_message_holds() {
+        let tricky = Plist::new().text("text", " :meta (:number 9)").build().to_string();
+        for text in [
+            "(:type :event :payload (:action :alive))".to_string(),
+            "(:type :event :meta (:session-id \"c\") :payload (:a 1))".to_string(),
+            "(:type :stream-chunk :payload (:text \"x\") :meta (:session-id \"c\"))".to_string(),
+            format!("(:type :log :payload {tricky})"),
+        ] {
+            let numbered = with_number(&text, 7);
+            assert_eq!(number_of(&numbered), Some(7), "{numbered}");
+            let payload = |text: &str| Sexp::read(text).expect("it is one").get("payload").cloned();
+            assert_eq!(payload(&numbered), payload(&text), "{numbered}");
+        }
+        assert_eq!(with_number("", 1), "");
+    }
+
+    proptest! {
+        /// Whatever was seen: what is sent again is exactly what lies behind it, or nothing of it is claimed.
+        #[test]
+        fn what_is_sent_again_is_what_was_not_seen(count in 0_u64..200, seen in 0_u64..220, told in 0_u64..220) {
+            let mut sent = Sent::default();
+            let all: Vec<String> = (0..count)
+                .map(|n| sent.number(&message("log", Plist::new().int("n", n)).build().to_string()))
+                .collect();
+            sent.seen(told);
+            match sent.behind(seen) {
+                Some(again) => prop_assert_eq!(again.as_slice(), all.get(seen as usize..).unwrap_or(&[])),
+                None => prop_assert!(seen > count || seen < told.min(count)),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut sent = Sent::default();
+        let text = message("log", Plist::new().text("text", "x".repeat(100_000))).build().to_string();
+        for _ in 0..1_000 {
+            sent.number(&text);
+        }
+        assert!(
+            sent.bytes <= KEPT && sent.behind(0).is_none() && sent.behind(999).is_some_and(|again| again.len() == 1)
+        );
+        for _ in 0..20_000 {
+            sent.number("(:type :log)");
+        }
+        assert!(sent.kept.len() <= MESSAGES);
+    }
+}

@@ -1,0 +1,86 @@
+;;; passepartout-clients-tests.el --- Tests of the list of clients  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; What the buffer of clients shows, and what its keys ask for.
+
+;;; Code:
+
+(require 'ert)
+(require 'passepartout-fake)
+(require 'passepartout-clients)
+
+(defconst passepartout-clients-tests--payload
+  '(:clients ((:id 0 :name "this Emacs" :kind :emacs :private t :approve t
+                   :self t)
+              (:id 3 :name "“mail
+* [[x]]” (client-ab)" :kind :client :ruled t
+                   :road "the network, 127.0.0.1:4711"
+                   :since "2026-03-04 08:00")
+              (:id 4 :name "client-cd" :kind :client :ruled t :private t
+                   :shows-plans t :road "the socket, process 7"
+                   :since "2026-03-04 08:01")))
+  "An answer of the core.")
+
+(defmacro passepartout-clients-tests--with (&rest body)
+  "Show the clients of the test, and evaluate BODY in their buffer."
+  (declare (indent 0) (debug t))
+  `(passepartout-fake-with
+     (passepartout-clients)
+     (passepartout-fake-answer :clients passepartout-clients-tests--payload)
+     (with-current-buffer passepartout-clients--buffer-name
+       ,@body)))
+
+(defun passepartout-clients-tests--press (name key answer)
+  "Press KEY on the client NAME, and give ANSWER to a question."
+  (goto-char (point-min))
+  (search-forward name)
+  (let (asked)
+    (cl-letf (((symbol-function 'yes-or-no-p)
+               (lambda (prompt) (setq asked prompt) answer)))
+      (call-interactively (key-binding (kbd key))))
+    asked))
+
+(ert-deftest passepartout-clients-shows-who-is-there-and-what-each-may-do ()
+  (passepartout-clients-tests--with
+    (dolist (line '("^\\* this Emacs (here)$"
+                    "^  reads and proposes, sees what is private, decides"
+                    "^\\* “mail \\* \\[\\[x\\]\\]” (client-ab)$"
+                    "^  reads and proposes$"
+                    "^  by the network, 127.0.0.1:4711, since 2026-03-04"
+                    "^  reads and proposes, sees what is private$"))
+      (should (string-match-p line (buffer-string))))))
+
+(ert-deftest passepartout-clients-keys-grant-and-take-back ()
+  (passepartout-clients-tests--with
+    (should (string-match-p
+             "private notes"
+             (passepartout-clients-tests--press "mail" "p" nil)))
+    (should-not (passepartout-fake-sent :client-grant))
+    (passepartout-clients-tests--press "mail" "p" t)
+    (should (equal (car (last (passepartout-fake-sent :client-grant)))
+                   '(:client 3 :grant :private)))
+    ;; Who does not show plans cannot decide about them.
+    (should-error (passepartout-clients-tests--press "mail" "a" t)
+                  :type 'user-error)
+    (should (string-match-p
+             "approve plans"
+             (passepartout-clients-tests--press "client-cd" "a" t)))
+    (should (equal (car (last (passepartout-fake-sent :client-grant)))
+                   '(:client 4 :grant :approve)))
+    (passepartout-clients-tests--press "client-cd" "w" nil)
+    (should (equal (passepartout-fake-sent :client-withdraw) '((:client 4))))
+    (passepartout-clients-tests--press "client-cd" "k" nil)
+    (should-not (passepartout-fake-sent :client-end))
+    (passepartout-clients-tests--press "client-cd" "k" t)
+    (should (equal (passepartout-fake-sent :client-end) '((:client 4))))
+    ;; What this Emacs may do is not granted here.
+    (should-error (passepartout-clients-tests--press "this Emacs" "p" t)
+                  :type 'user-error)))
+
+(provide 'passepartout-clients-tests)
+;;; passepartout-clients-tests.el ends here

@@ -1,0 +1,453 @@
+//! Programs that come by the network: who is let in, what each may do, and what becomes of a connection that breaks.
+
+use crate::peers::meanwhile;
+use crate::runtime::{Client, TILES, action, mark_done, payload_of, says, text};
+use crate::support::engine::Home;
+use crate::support::fake_server::{FakeServer, Reply};
+use passepartout::domain::sexp::plist::{Plist, message};
+use passepartout::domain::sexp::reader::Sexp;
+use passepartout::edge::peers::cookie;
+use passepartout::edge::peers::greeting::{As, Said, Unmet};
+use passepartout::edge::peers::stranger::meet_stranger;
+use passepartout::edge::peers::stream::Incoming;
+use passepartout::edge::wire::frame::{Frames, encode};
+use passepartout::edge::wire::proof::{Cookie, End, Meeting};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+/// Whatever takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An Emacs that owns a store and lets programs connect, and where.
+fn owner(home: &Home, server: Option<&FakeServer>) -> (Client, SocketAddr) {
+    let cascade = if server.is_some() { "\"fake\"" } else { "\"recall\"" };
+    let owner = Client::start_with(home, server, cascade, ":listen \"127.0.0.1:0\"");
+    let at = owner.heard.iter().find_map(|heard| {
+        let rest = text(heard, "text").strip_prefix("programs can connect to ")?;
+        rest.split(' ').next()?.parse().ok()
+    });
+    let at = at.expect("it says where");
+    (owner, at)
+}
+
+fn cookie_of(home: &Home) -> Cookie {
+    cookie::kept(&home.store()).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// A program at the other end of a connection.
+struct Program {
+    stream: TcpStream,
+    frames: Frames,
+    heard: Vec<Sexp>,
+    welcome: Sexp,
+    requests: i64,
+}
+
+impl Program {
+    /// Connects and hears the bare greeting.
+    fn connected(at: SocketAddr) -> (Program, Sexp) {
+        let stream = TcpStream::connect(at).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let mut program =
+            Program { stream, frames: Frames::default(), heard: Vec::new(), welcome: Sexp::Nil, requests: 0 };
+        let greeting = program.next().expect("it greets");
+        (program, payload_of(&greeting).clone())
+    }
+
+    /// Connects, proves that it knows the cookie, and says more of itself.
+    #[track_caller]
+    fn join(home: &Home, at: SocketAddr, more: &str) -> Program {
+        let (mut program, greeting) = Program::connected(at);
+        assert_eq!(greeting.to_string().matches(':').count(), 4, "nothing but action, protocol and nonce: {greeting}");
+        let meeting = meeting(&greeting, at);
+        let cookie = cookie_of(home);
+        program.send(&prove(&meeting, &meeting.proof(&cookie, End::Client)));
+        let proof = program.next().expect("it proves itself");
+        assert!(meeting.holds(&cookie, End::Server, text(&proof, "mac")), "{proof}");
+        program.send(&format!(
+            "(:type :event :payload (:action :handshake :protocol 2 :version \"test\" :as :client :name \"a test\" {more}))"
+        ));
+        program.welcome = payload_of(&program.next().expect("it is let in")).clone();
+        assert_eq!(program.welcome.name_at("action"), Some("handshake"), "{}", program.welcome);
+        program
+    }
+
+    fn send(&mut self, text: &str) {
+        self.stream.write_all(&encode(text).expect("it is short")).expect("it is taken");
+    }
+
+    /// Returns the next message; `None` when the connection has ended.
+    fn next(&mut self) -> Option<Sexp> {
+        loop {
+            if let Some(text) = self.frames.take().expect("frames") {
+                let message = Sexp::read(&text).expect("it is one");
+                self.heard.push(message.clone());
+                return Some(message);
+            }
+            let mut bytes = [0; 4096];
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return None,
+                Ok(count) => self.frames.push(&bytes[..count]),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("{error}; the last messages: {:?}", self.heard.last()),
+            }
+        }
+    }
+
+    #[track_caller]
+    fn wait(&mut self, what: &str, fits: impl Fn(&Sexp) -> bool) -> Sexp {
+        loop {
+            let message = self.next().unwrap_or_else(|| panic!("it ended: {what}"));
+            if fits(&message) {
+                return payload_of(&message).clone();
+            }
+        }
+    }
+
+    fn event(&mut self, sensor: &str, payload: Plist) {
+        self.send(&message("event", payload.keyword("sensor", sensor)).build().to_string());
+    }
+
+    fn say(&mut self, words: &str) {
+        self.event("user-input", Plist::new().text("text", words));
+    }
+
+    #[track_caller]
+    fn turn_done(&mut self) -> Sexp {
+        self.wait("the end of a turn", |m| action(m) == Some("turn-done"))
+    }
+
+    #[track_caller]
+    fn request(&mut self, action: &str, payload: Plist) -> Sexp {
+        self.requests += 1;
+        let number = self.requests;
+        self.send(&message("request", payload.keyword("action", action).int("request", number)).build().to_string());
+        self.wait(action, |m| m.name_at("type") == Some("response") && payload_of(m).int_at("request") == Some(number))
+    }
+
+    fn streamed(&self) -> String {
+        let chunks = self.heard.iter().filter(|m| m.name_at("type") == Some("stream-chunk"));
+        chunks.map(|m| text(m, "text")).collect()
+    }
+}
+
+fn meeting(greeting: &Sexp, at: SocketAddr) -> Meeting {
+    let server = greeting.text_at("nonce").expect("a nonce").to_string();
+    Meeting { server, client: "c1".repeat(32), peer: at.to_string() }
+}
+
+fn prove(Meeting { client, .. }: &Meeting, mac: &str) -> String {
+    format!("(:type :event :payload (:action :handshake :protocol 2 :nonce \"{client}\" :mac \"{mac}\"))")
+}
+
+#[test]
+fn a_program_with_the_cookie_asks_and_sees_nothing_that_is_private() {
+    let home = Home::new(&[("home.org", TILES), ("own.org", "* Diary of Mara :private:\nSecretly happy.\n")]);
+    let server = FakeServer::start([says(&["Tiles ", "are due."])]);
+    let (mut owner, at) = owner(&home, Some(&server));
+    let mut program = Program::join(&home, at, "");
+    let session = program.welcome.text_at("session").expect("a session of its own").to_string();
+    assert!(session.starts_with("client-") && program.welcome.text_at("client").is_some_and(|c| c.contains("a test")));
+    // What a message says of itself does not count.
+    program.send(
+        "(:type :event :meta (:source :emacs :session-id \"s\" :depth 9 :labels (:trusted t)) \
+         :payload (:sensor :user-input :text \"what is due?\"))",
+    );
+    let done = program.turn_done();
+    assert_eq!((program.streamed().as_str(), done.text_at("status")), ("Tiles are due.", Some("answered")));
+    let started = program.heard.iter().find(|m| action(m) == Some("turn-started")).expect("it began");
+    let theirs = started.get("meta").and_then(|meta| meta.text_at("session-id"));
+    assert_eq!((theirs, done.text_at("session")), (Some("s"), Some("s")), "to it, it is called what it called it");
+    assert_eq!(owner.count("turn-done"), 0, "and it is no chat of the owner's of that name");
+    let kept = owner.request("trace", Plist::new());
+    let whose = kept.list_at("turns")[0].text_at("session").map(str::to_string);
+    assert_eq!(whose, Some(format!("{session}/s")));
+    assert!(!server.requests()[0].body.contains("Diary"), "nothing private is in its context");
+
+    for (request, payload) in [
+        ("plans", Plist::new()),
+        ("trace", Plist::new()),
+        ("log", Plist::new()),
+        ("memory-log", Plist::new()),
+        ("clients", Plist::new()),
+        ("client-grant", Plist::new().int("client", 1).keyword("grant", "approve")),
+        ("undo", Plist::new()),
+    ] {
+        let refused = program.request(request, payload);
+        assert!(
+            refused.text_at("error").is_some_and(|why| why.contains("this channel may not")),
+            "{request}: {refused}"
+        );
+    }
+    let found = program.request("query", Plist::new().text("query", "mara").keyword("for", "screen"));
+    assert!(!found.to_string().contains("Diary"), "{found}");
+    owner.request("doctor", Plist::new());
+    let health = program.request("health-check", Plist::new());
+    assert!(["healthy", "degraded", "unhealthy"].contains(&health.text_at("status").unwrap_or("")), "{health}");
+    assert!(health.text_at("checked").is_some(), "{health}");
+    program.event("user-command", Plist::new().text("line", "plans"));
+    program.turn_done();
+    assert!(program.streamed().ends_with("look in Emacs."), "{}", program.streamed());
+}
+
+/// The built-in provider reads memory itself, so what it answers from is held to the same.
+#[test]
+fn without_a_model_a_program_is_answered_from_what_is_open() {
+    let notes = "* TODO Call the doctor :private:\nDEADLINE: <2026-03-01 Sun>\n* TODO Order paint\nDEADLINE: <2026-03-01 Sun>\n";
+    let home = Home::new(&[
+        ("home.org", notes),
+        ("own.org", "#+FILETAGS: :private:\n* TODO Pay Mara\nDEADLINE: <2026-03-01 Sun>\n"),
+    ]);
+    let (mut owner, at) = owner(&home, None);
+    let mut program = Program::join(&home, at, "");
+    let questions = ["what is overdue?", "who is Mara?", "show Call the doctor", "what are my todos?", "find doctor"];
+    for question in questions {
+        program.say(question);
+        program.turn_done();
+        owner.say(question);
+        owner.turn_done();
+    }
+    let told = program.streamed();
+    assert!(told.contains("Order paint"), "{told}");
+    assert!(!told.contains("octor [") && !told.contains("Call the doctor]") && !told.contains("Pay Mara"), "{told}");
+    let own: String = owner.heard.iter().map(|m| text(m, "text")).collect();
+    assert!(own.contains("Call the doctor") && own.contains("Pay Mara"), "the user sees both: {own}");
+}
+
+#[test]
+fn nobody_who_does_not_prove_itself_is_told_more_than_a_nonce() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let (_owner, at) = owner(&home, None);
+    let cookie = cookie_of(&home);
+    let (_first, greeting) = Program::connected(at);
+    let other = meeting(&greeting, at);
+    let of_another_connection = other.proof(&cookie, End::Client);
+    let wrong = Cookie::of([1; 32]);
+    type Answer<'a> = Box<dyn Fn(&Meeting) -> Vec<u8> + 'a>;
+    let framed = |text: String| encode(&text).expect("it is short");
+    let answers: Vec<(&str, Answer<'_>)> = vec![
+        ("another cookie", Box::new(|m| framed(prove(m, &m.proof(&wrong, End::Client))))),
+        ("a proof of another connection", Box::new(|m| framed(prove(m, &of_another_connection)))),
+        ("the server's own proof", Box::new(|m| framed(prove(m, &m.proof(&cookie, End::Server))))),
+        ("another address", {
+            Box::new(|m| {
+                let elsewhere = Meeting { peer: "127.0.0.1:1".to_string(), ..m.clone() };
+                framed(prove(m, &elsewhere.proof(&cookie, End::Client)))
+            })
+        }),
+        ("no proof", Box::new(|m| framed(prove(m, "")))),
+        ("capitals", Box::new(|m| framed(prove(m, &m.proof(&cookie, End::Client).to_uppercase())))),
+        ("the greeting of the socket", {
+            Box::new(|_| {
+                framed("(:type :event :payload (:action :handshake :protocol 2 :version \"1\" :as :emacs))".to_string())
+            })
+        }),
+        ("a request", Box::new(|_| framed("(:type :request :payload (:action :status :request 1))".to_string()))),
+        ("another protocol", Box::new(|_| framed("(:type :event :payload (:action :handshake :protocol 1))".into()))),
+        ("no frame", Box::new(|_| b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec())),
+        ("a long frame", Box::new(|_| framed(format!("\"{}\"", "x".repeat(2_000))))),
+        ("a frame that is said to be long", Box::new(|_| b"3fffff(".to_vec())),
+        ("a deep one", Box::new(|_| framed("(".repeat(900)))),
+        ("no UTF-8", Box::new(|_| b"000004(\xff\xfe)".to_vec())),
+    ];
+    for (what, answer) in answers {
+        let (mut program, greeting) = Program::connected(at);
+        let meeting = meeting(&greeting, at);
+        // Who is refused may have closed before all of it was written.
+        let _ = program.stream.write_all(&answer(&meeting));
+        assert_eq!(program.next(), None, "{what}: it is told nothing");
+    }
+    // Who knows the cookie is let in all the same.
+    Program::join(&home, at, "");
+}
+
+#[test]
+fn a_client_says_nothing_to_a_listener_that_does_not_know_the_cookie() {
+    let squatter = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = squatter.local_addr().expect("an address");
+    let heard = std::thread::spawn(move || {
+        let (mut stream, _) = squatter.accept().expect("somebody comes");
+        let nonce = "ab".repeat(32);
+        let hello = format!("(:type :event :payload (:action :handshake :protocol 2 :nonce \"{nonce}\"))");
+        let proof = format!("(:type :event :payload (:action :handshake :protocol 2 :version \"1\" :mac \"{nonce}\"))");
+        stream.write_all(&encode(&hello).expect("short")).expect("it is taken");
+        stream.write_all(&encode(&proof).expect("short")).expect("it is taken");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let mut all = Vec::new();
+        // It may be reset when the client goes.
+        let _ = stream.read_to_end(&mut all);
+        String::from_utf8(all).expect("text")
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let why = runtime.block_on(async {
+        let stream = tokio::net::TcpStream::connect(at).await.expect("it listens");
+        let (reader, mut writer) = stream.into_split();
+        let (cookie, said) = (Cookie::of([7; 32]), Said::plain(As::Client));
+        meet_stranger(&mut Incoming::new(reader), &mut writer, (&cookie, at.to_string()), &said).await
+    });
+    let Err(Unmet::Refused(why)) = why else { panic!("{why:?}") };
+    assert!(why.contains("something else has taken its port"), "{why}");
+    let heard = heard.join().expect("it ends");
+    assert_eq!(heard.matches("(:type").count(), 1, "{heard}");
+    assert!(heard.contains(":nonce") && heard.contains(":mac") && !heard.contains(":as"), "{heard}");
+}
+
+#[test]
+fn a_port_that_is_taken_and_an_address_elsewhere_are_said_loudly() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = taken.local_addr().expect("an address");
+    for (address, words) in
+        [(at.to_string(), "something else listens at"), ("0.0.0.0:9105".to_string(), "not on this machine")]
+    {
+        let home = Home::new(&[("home.org", TILES)]);
+        let mut owner = Client::start_with(&home, None, "\"recall\"", &format!(":listen \"{address}\""));
+        let said = owner.heard.iter().any(|m| text(m, "text").contains(words) && text(m, "level") == "error");
+        assert!(said, "{address}: {:?}", owner.heard);
+        let doctor = owner.request("doctor", Plist::new());
+        let check = doctor.list_at("checks").iter().find(|check| check.text_at("name") == Some("network")).cloned();
+        let check = check.expect("the doctor looks");
+        assert!(check.text_at("detail").is_some_and(|detail| detail.contains(words)), "{check}");
+        assert_eq!(check.text_at("state"), Some("degraded"));
+        assert!(!home.store().join("cookie").exists(), "nobody can come, so there is no cookie");
+    }
+}
+
+/// Takes all of a plan, and says that it was displayed.
+fn displayed(program: &mut Program, plan: &str) -> String {
+    let mut from = 0;
+    loop {
+        let page = program.request("plan-page", Plist::new().text("plan", plan).int("from", from));
+        match (page.int_at("next"), page.text_at("shown")) {
+            (Some(next), _) => from = next,
+            (None, Some(shown)) => {
+                program.event("plan-displayed", Plist::new().text("plan", plan).text("shown", shown));
+                return shown.to_string();
+            }
+            (None, None) => panic!("{page}"),
+        }
+    }
+}
+
+#[test]
+fn what_a_program_proposes_waits_and_only_one_that_was_granted_it_decides() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["It is done."])]);
+    let (mut owner, at) = owner(&home, Some(&server));
+    let mut program = Program::join(&home, at, ":shows (\"plans\")");
+    let parked = |program: &mut Program| {
+        program.say("the tiles are ordered");
+        let done = program.turn_done();
+        assert_eq!(done.text_at("status"), Some("parked"), "{done}");
+        done.list_at("plans")[0].as_text().expect("a name").to_string()
+    };
+    let plan = meanwhile(&mut owner, || parked(&mut program));
+    let seen = owner.wait("the plan", |m| action(m) == Some("plan-parked"));
+    let shown = payload_of(&seen).get("plan").and_then(|plan| plan.text_at("shown")).expect("a hash").to_string();
+    // It knows the very hash, and decides nothing.
+    let approval = |plan: &str, shown: &str| Plist::new().text("plan", plan).text("shown", shown);
+    program.event("plan-displayed", approval(&plan, &shown));
+    program.event("approval", approval(&plan, &shown));
+    assert_eq!(program.turn_done().text_at("status"), Some("failed"));
+    program.event("user-command", Plist::new().text("line", format!("approve {plan}")));
+    let refused = program.turn_done();
+    assert_eq!(home.read_file("home.org"), TILES, "{refused}");
+
+    let clients = owner.request("clients", Plist::new());
+    let row =
+        clients.list_at("clients").iter().find(|row| row.name_at("kind") == Some("client")).expect("it is told of");
+    let id = row.int_at("id").expect("its number");
+    assert!(row.text_at("name").is_some_and(|name| name.contains("a test")) && row.flag_at("shows-plans"), "{row}");
+    assert!(!row.flag_at("private") && !row.flag_at("approve") && row.flag_at("ruled"), "{row}");
+    let granted = owner.request("client-grant", Plist::new().int("client", id).keyword("grant", "approve"));
+    assert!(granted.text_at("text").is_some_and(|said| said.contains("decide about plans")), "{granted}");
+    let shown = displayed(&mut program, &plan);
+    program.event("approval", approval(&plan, &shown));
+    let done = meanwhile(&mut owner, || program.turn_done());
+    assert!(home.read_file("home.org").contains("** DONE Order tiles"), "{done}");
+    let why = owner.request("why", Plist::new().text("plan", plan));
+    assert!(why.text_at("text").is_some_and(|text| text.contains("a client")), "{why}");
+
+    // Taken back, it counts at once; and nothing of it is left behind another connection.
+    owner.request("client-withdraw", Plist::new().int("client", id));
+    assert!(program.request("plans", Plist::new()).text_at("error").is_some());
+    let own = clients.list_at("clients").iter().find(|row| row.flag_at("self")).and_then(|row| row.int_at("id"));
+    let refused =
+        owner.request("client-grant", Plist::new().int("client", own.expect("itself")).keyword("grant", "private"));
+    assert!(refused.text_at("error").is_some_and(|why| why.contains("nothing is granted to it")), "{refused}");
+    owner.request("client-end", Plist::new().int("client", id));
+    let told = program.wait("that it is sent away", |m| action(m) == Some("protocol-error"));
+    assert!(told.text_at("text").is_some_and(|why| why.contains("ended this connection")), "{told}");
+    assert_eq!(program.next(), None);
+}
+
+#[test]
+fn a_connection_that_breaks_anywhere_in_an_answer_is_taken_up_without_a_message_lost_or_twice() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let pieces: Vec<String> = (0..12).map(|n| format!("piece {n} of the answer\n")).collect();
+    let whole = pieces.concat();
+    let borrowed: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    let cuts = 6;
+    let replies: Vec<Reply> =
+        (0..=cuts).map(|_| says(&borrowed).in_pieces(40).dripping(Duration::from_millis(1))).collect();
+    let server = FakeServer::start(replies);
+    let (owner, at) = owner(&home, Some(&server));
+    for cut in 0..=cuts {
+        let mut program = Program::join(&home, at, ":seen 0");
+        let token = program.welcome.text_at("resume").expect("a token").to_string();
+        program.heard.clear();
+        program.send(
+            "(:type :event :meta (:session-id \"a\" :number 1) :payload (:sensor :user-input :text \"tell me\"))",
+        );
+        for _ in 0..cut {
+            program.next().expect("it is being told");
+        }
+        let seen = program.heard.last().and_then(|m| m.get("meta")?.int_at("number")).unwrap_or(0);
+        program.stream.shutdown(Shutdown::Both).expect("it is cut");
+        let mut again = Program::join(&home, at, &format!(":resume \"{token}\" :seen {seen}"));
+        assert!(again.welcome.flag_at("resumed"), "{}", again.welcome);
+        assert_eq!(again.welcome.text_at("resume"), Some(token.as_str()));
+        again.heard.drain(..);
+        if again.welcome.int_at("heard") != Some(1) {
+            // It was cut before its question came; the same number is never taken twice.
+            again.send(
+                "(:type :event :meta (:session-id \"a\" :number 1) :payload (:sensor :user-input :text \"tell me\"))",
+            );
+        }
+        again.turn_done();
+        let all: Vec<Sexp> = program.heard.iter().chain(&again.heard).cloned().collect();
+        let numbers: Vec<i64> = all.iter().filter_map(|m| m.get("meta")?.int_at("number")).collect();
+        assert_eq!(numbers, (1..=numbers.len() as i64).collect::<Vec<_>>(), "cut behind {cut}");
+        let chunks = all.iter().filter(|m| m.name_at("type") == Some("stream-chunk"));
+        assert_eq!(chunks.map(|m| text(m, "text")).collect::<String>(), whole, "cut behind {cut}");
+        assert_eq!(all.iter().filter(|m| action(m) == Some("turn-done")).count(), 1);
+        // Said again, it is not asked again.
+        again.send(
+            "(:type :event :meta (:session-id \"a\" :number 1) :payload (:sensor :user-input :text \"tell me\"))",
+        );
+        again.request("status", Plist::new());
+    }
+    assert_eq!(server.requests().len(), cuts + 1, "each question was asked once");
+    // What was never sent, and what another core sent, is not taken up: it says so, and begins anew.
+    drop(owner);
+    let (_owner, at) = self::owner(&home, Some(&server));
+    let program = Program::join(&home, at, ":resume \"00112233445566778899aabbccddeeff\" :seen 3");
+    assert!(!program.welcome.flag_at("resumed") && program.welcome.text_at("resume").is_some());
+}
+
+#[test]
+fn an_answer_is_redirected_in_its_middle_and_the_rest_is_not_waited_for() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server =
+        FakeServer::start([says(&["The first half.\n\n", "And more."]).silent_after("half"), says(&["Shorter."])]);
+    let (_owner, at) = owner(&home, Some(&server));
+    let mut program = Program::join(&home, at, "");
+    program.say("tell me a long story");
+    program.wait("the first half", |m| text(m, "text").contains("first half"));
+    program.event("user-input", Plist::new().text("text", "no, a short one").flag("redirect", true));
+    let first = program.turn_done();
+    assert_eq!(first.text_at("status"), Some("interrupted"), "{first}");
+    let second = program.turn_done();
+    assert_eq!(second.text_at("status"), Some("answered"), "{second}");
+    assert!(program.streamed().ends_with("Shorter."), "{}", program.streamed());
+}
