@@ -16,6 +16,7 @@ pub mod git;
 pub mod identity;
 pub mod ingest;
 pub mod log;
+pub mod mcp;
 pub mod org_file;
 pub mod origin;
 pub mod panics;

@@ -40,6 +40,7 @@ mod known_memex;
 mod lately;
 mod layering;
 mod let_go;
+mod mcp;
 mod memory;
 mod money;
 mod network;

@@ -119,6 +119,7 @@ const WITHOUT_JSON: &[(&str, &str)] = &[
     ("daemon", "it prints nothing; its log goes to standard error"),
     ("completions", "it prints a script for a shell"),
     ("tui", "it draws on a terminal"),
+    ("mcp", "it prints messages of the protocol, which are JSON"),
 ];
 
 #[test]

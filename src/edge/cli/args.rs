@@ -164,6 +164,14 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Lend memory to another agent: an MCP server on standard input and output.
+    ///
+    /// It reads what is not private; what it would change waits as a flight plan.
+    Mcp {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
     /// Find headings: words, "phrases", tag:work, todo:TODO, deadline:<2026-12-01, -tag:someday, sort:deadline.
     ///
     /// Terms side by side must all fit; “or” takes one side or the other; “-” and “not” turn one around; parentheses

@@ -128,6 +128,7 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Ask { .. }
         | Command::Repl { .. }
         | Command::Tui { .. }
+        | Command::Mcp { .. }
         | Command::Plans { .. }
         | Command::Memory { .. }
         | Command::Query { .. }

@@ -17,6 +17,7 @@ pub mod forward;
 mod handed;
 pub mod ingest;
 mod jobs;
+mod mcp;
 pub mod memory;
 mod models;
 pub mod past;

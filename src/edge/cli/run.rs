@@ -20,6 +20,7 @@ use crate::edge::cli::dump;
 use crate::edge::cli::gate::gate;
 use crate::edge::cli::ingest::{absolute_text, ingested, progress, read};
 use crate::edge::cli::jobs::run_jobs;
+use crate::edge::cli::mcp::run_mcp;
 use crate::edge::cli::memory::run_memory;
 use crate::edge::cli::models::run_models;
 use crate::edge::cli::query::{asked, run_query};
@@ -151,6 +152,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Command::Repl { place, json } => run_repl(&place, json, out),
         Command::Tui { place, theme } => run_tui(&place, theme.as_deref()),
+        Command::Mcp { place } => run_mcp(&place, out),
         Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),
         Command::Audit { place, since, limit, json } => run_audit(&place, since.as_deref(), limit, json, out),

@@ -34,6 +34,7 @@ pub mod journal;
 pub mod kept_back;
 mod lately;
 pub mod ledger;
+pub mod lent;
 mod lookups;
 pub mod memory;
 pub mod model;

@@ -119,6 +119,8 @@ requests! {
     ProviderSettings = "provider-settings", PROPOSE, Does::Ignored;
     DefineTool = "define-tool", PROPOSE, Does::Acts;
     UndefineTool = "undefine-tool", PROPOSE, Does::Acts;
+    // What is private is left out, whatever the channel may see.
+    ToolCall = "tool-call", PROPOSE, Does::Acts;
 }
 
 impl Request {
@@ -174,7 +176,7 @@ mod tests {
         assert_eq!(
             shown.join(" "),
             "hello health-check status query context context-pin identity job models model-list costs preset cassette-record cassette-stop set-cascade setting-undo rule-confirm \
-             rule-withdraw skill-test skill-reload skill-confirm skill-disable skill-enable focus endorse rescan command org-settings provider-settings define-tool undefine-tool"
+             rule-withdraw skill-test skill-reload skill-confirm skill-disable skill-enable focus endorse rescan command org-settings provider-settings define-tool undefine-tool tool-call"
         );
         assert_eq!(Request::read(&Sexp::read("(:action :no-such)").unwrap()), None);
     }

@@ -389,6 +389,7 @@ async fn answer(
             };
             Ok(Plist::new().text("text", engine.endorse(origin, &what).await?))
         }
+        Request::ToolCall => tool_call(engine, origin, payload).await,
         Request::MemoryLog => past::log(engine, payload.count_at("limit").unwrap_or(100).min(10_000)).await,
         Request::Rescan => Ok(Plist::new().text("text", "The memex is being read again.")),
         Request::HealthCheck => Ok(health.answer()),
@@ -422,6 +423,14 @@ fn node_at(engine: &Engine, file: &str, byte: Option<usize>) -> String {
     let (view, file) = (engine.view(), canonical_name(file));
     let found = byte.and_then(|byte| view.node(&file, view.card(&file)?.at(byte)));
     found.map_or(file, |node| node.id().to_string())
+}
+
+/// Carries out what another agent asks for, with less rights than the channel may have.
+async fn tool_call(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -> Result<Plist, String> {
+    let text = |key: &str| payload.text_at(key).unwrap_or_default();
+    let args = serde_json::from_str(text("arguments")).map_err(|_| "the arguments of a call are a JSON object")?;
+    let lent = engine.lend(origin, text("name"), text("tool"), args).await;
+    Ok(Plist::new().text("text", lent.text).texts("plans", lent.plans).flag("failed", lent.failed))
 }
 
 /// Carries out a command of the command line that writes, as the process that owns the store.

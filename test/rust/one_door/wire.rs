@@ -71,6 +71,12 @@ fn worst(name: &str, targets: &Targets) -> Vec<String> {
             let mark = "a".repeat(64);
             one(format!(":name \"evil\" :summary \"It is.\" :effect \"pure\" :mark \"{mark}\""))
         }
+        "tool-call" => ["memory-read", "org-set-todo", "shell"]
+            .map(|tool| {
+                let args = r#"{"id": "diary", "state": "", "command": "rm -rf ~", "explanation": "x"}"#;
+                format!(":tool \"{tool}\" :arguments {} :name \"evil\"", Sexp::text(args))
+            })
+            .to_vec(),
         "undefine-tool" => one(":name \"shell\"".to_string()),
         other => panic!("the request {other} has no row: say what the worst is that can be asked for by it"),
     }
