@@ -561,7 +561,8 @@ itself does not count, because the core is one for all of them."
        (and (file-directory-p skills) `(:shipped-skills ,skills)))
      (let ((keys (append (passepartout-events--keys
                           (passepartout-events--provider-names))
-                         (passepartout-events--embedding-key))))
+                         (passepartout-events--embedding-key)
+                         (passepartout-events--telegram-token))))
        (and keys `(:keys ,keys)))
      (let ((words (passepartout-events--todo-keywords)))
        (and words `(:todo-keywords ,words)))
@@ -786,6 +787,13 @@ core gives it to no other."
   (require 'auth-source)
   (or (auth-source-pick-first-password :host host :user "apikey")
       (auth-source-pick-first-password :host host)))
+
+(defun passepartout-events--telegram-token ()
+  "Return the token of the Telegram bot with its host, or nil."
+  (let* ((host "api.telegram.org")
+         (token (and (default-value 'passepartout-telegram)
+                     (passepartout-events--key host))))
+    (and token (list (list "telegram" token host)))))
 
 (defun passepartout-events--embedding ()
   "Return the settings of what makes vectors as a plist."

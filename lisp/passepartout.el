@@ -443,6 +443,14 @@ change counts from the next start of the core (see
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-telegram nil
+  "Whether a token of a Telegram bot is looked for in auth-source.
+Its host is api.telegram.org.  Nothing is sent there before you link the
+messenger in `passepartout-gateways'.  It counts from the next start of
+the core."
+  :type 'boolean
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-dry-run t
   "Whether a command that waits for you is tried out first.
 What it writes is thrown away; there is no network for it and nothing
@@ -528,6 +536,10 @@ A key that was meant for something else then approves nothing."
   "Show the headings that want work done by themselves." t)
 (autoload 'passepartout-jobs-agenda "passepartout-jobs"
   "Return what is due by cron lines on the day of the agenda.")
+(autoload 'passepartout-gateways "passepartout-gateways"
+  "Show the messengers, how each stands, and who may write by it." t)
+(autoload 'passepartout-gateway-pair "passepartout-gateways"
+  "Show a code for the person whom you want to let in." t)
 (autoload 'passepartout-context "passepartout-context"
   "Show which notes a model would be told of now, and why." t)
 (autoload 'passepartout-context-marks-mode "passepartout-context"

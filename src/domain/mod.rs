@@ -12,6 +12,7 @@ pub mod embed;
 pub mod factor;
 pub mod focus;
 pub mod gate;
+pub mod gateway;
 pub mod hash;
 pub mod id;
 pub mod inert;

@@ -265,6 +265,8 @@ pub struct Config {
     pub auto_save: u64,
     /// So many seconds lie between two looks at what is due, at least 1.
     pub heartbeat: u64,
+    /// Where Telegram's Bot API is.
+    pub telegram_url: String,
     /// Whether what waits is saved when the program ends.
     pub save_on_exit: bool,
     /// How many days of old contents `memory compact` keeps when nothing else is said; 0 keeps all.
@@ -336,6 +338,8 @@ pub const READ: &[&str] = &[
     "CONSENSUS_TIMEOUT",
     "BACKGROUND_TIMEOUT",
     "HEARTBEAT_INTERVAL",
+    "TELEGRAM_BOT_TOKEN",
+    "TELEGRAM_URL",
     "MEMORY_AUTO_SAVE_INTERVAL",
     "MEMORY_SAVE_ON_EXIT",
     "MEMORY_HISTORY_RETENTION",
@@ -357,6 +361,9 @@ pub const READ: &[&str] = &[
     "XAI_API_KEY",
 ];
 
+/// Where Telegram's Bot API is.
+const TELEGRAM: &str = "https://api.telegram.org";
+
 /// Names of the ancestor that are not used here, with the reason; they are ignored with a notice.
 pub const IGNORED: &[(&str, &str)] = &[
     ("MEMEX_USER", "the user is whoever runs Emacs"),
@@ -368,8 +375,7 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("RESOURCES_DIR", "set MEMEX_DIR"),
     ("ARCHIVES_DIR", "set MEMEX_DIR"),
     ("SYSTEM_DIR", "set MEMEX_DIR"),
-    ("TELEGRAM_BOT_TOKEN", "there are no messengers in this version"),
-    ("SIGNAL_ACCOUNT_NUMBER", "there are no messengers in this version"),
+    ("SIGNAL_ACCOUNT_NUMBER", "there is no Signal gateway"),
     ("SLACK_TOKEN", "there is no Slack gateway"),
     ("DISCORD_TOKEN", "there is no Discord gateway"),
     ("ORG_AGENT_DAEMON_PORT", "set PASSEPARTOUT_LISTEN"),
@@ -519,6 +525,7 @@ impl Config {
             background_timeout: 600,
             auto_save: 300,
             heartbeat: 60,
+            telegram_url: TELEGRAM.to_string(),
             save_on_exit: true,
             history_days: 0,
             self_build: false,
@@ -617,6 +624,9 @@ impl Config {
         }
         self.embedding.model = text("EMBEDDING_MODEL").map(str::to_string);
         self.embedding.url = text("EMBEDDING_URL").map(with_scheme);
+        if let Some(url) = text("TELEGRAM_URL") {
+            self.telegram_url = url.to_string();
+        }
         match text("CONTEXT_SEMANTIC_THRESHOLD").map(|number| (number.parse::<f32>(), number)) {
             None => {}
             Some((Ok(number), _)) if (0.0..=1.0).contains(&number) => self.semantic_threshold = number,

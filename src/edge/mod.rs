@@ -12,6 +12,7 @@ pub mod editor;
 pub mod embed;
 pub mod engine;
 pub mod full_text;
+pub mod gateway;
 pub mod git;
 pub mod identity;
 pub mod ingest;

@@ -161,6 +161,15 @@ impl Vault {
         named(provider).or_else(|| named(&variable)).cloned()
     }
 
+    /// Returns what a messenger is used with at an address: the key of its name, or the variable. One that was found for
+    /// another host is none.
+    pub(crate) fn token(&self, name: &str, variable: &str, url: &str) -> Option<Secret> {
+        let host = reqwest::Url::parse(url.trim()).ok().and_then(|url| url.host_str().map(str::to_string));
+        let held = self.held();
+        let named = |name: &str| held.secrets.get(name).filter(|secret| secret.is_for(host.as_deref()));
+        named(name).or_else(|| named(variable)).cloned()
+    }
+
     /// Returns the names, never the values, of all keys that occur in a text.
     pub fn scan(&self, text: &str) -> Vec<String> {
         self.held().scan(text)

@@ -29,6 +29,7 @@ mod full_text;
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
 mod gate;
+mod gateway;
 mod handbook;
 mod inert;
 mod ingest;

@@ -645,7 +645,11 @@ fn doors(source: Source) -> &'static [&'static str] {
             "what_one_client_was_shown_another_cannot_carry_out",
             "a_tool_is_declared_by_the_owners_emacs_alone",
         ],
-        Source::Gateway => &["a_gateway_without_rights"],
+        Source::Gateway => &[
+            "a_gateway_without_rights",
+            "only_who_was_let_in_is_answered_in_order_once_and_across_restarts",
+            "only_emacs_lets_in_and_a_chat_takes_nothing_away",
+        ],
         // What a heading has done when it is due has no rights of a human.
         Source::Clock => &["a_clock_without_rights", "a_job_of_a_heading"],
         Source::System => &[

@@ -26,6 +26,7 @@ pub mod focus;
 pub mod folders;
 pub mod fresh;
 pub mod full_text;
+pub mod gateways;
 pub mod head;
 pub mod inspect;
 pub mod intents;
@@ -267,6 +268,8 @@ pub struct Engine {
     pub(super) sent_last: Mutex<std::collections::VecDeque<inspect::Sent>>,
     /// What was sent or would be, as it was shown last to whom.
     pub(super) inspected: Mutex<Option<(SessionId, u64, Vec<inspect::Inspected>)>>,
+    /// Messengers, and who is let in.
+    pub(super) gateways: gateways::Gateways,
     /// What was asked last.
     pub(super) asked: Mutex<Option<explain::Last>>,
     /// What records exchanges with providers.
@@ -396,6 +399,7 @@ impl Engine {
             clients: Mutex::default(),
             sent_last: Mutex::default(),
             inspected: Mutex::default(),
+            gateways: Default::default(),
             asked: Mutex::default(),
             outside: Mutex::default(),
             marks: RwLock::default(),

@@ -108,6 +108,12 @@ pub mod kind {
         /// A setting of the user's Emacs that was changed as a flight plan, by the name of the change; the newest counts.
         /// See [`crate::edge::engine::settings`].
         SETTING = "setting", Authority;
+        /// Whether a messenger is linked, by its name; the newest counts. See [`crate::edge::engine::gateways`].
+        GATEWAY = "gateway", Authority;
+        /// Whether a sender is let in, by messenger and sender; the newest counts.
+        GATEWAY_SENDER = "gateway-sender", Authority;
+        /// The number of what came last by a messenger, by its name; what came is never taken again.
+        GATEWAY_MARK = "gateway-mark", History;
         /// A provider that the user confirmed.
         CONFIRMATION = "confirmation", Authority;
     }

@@ -4,7 +4,7 @@
 
 use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{NodeId, SessionId, TurnId};
-use crate::domain::label::{Labels, Privacy, Trust};
+use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::{Led, Outside};
 use crate::domain::port::{LogLevel, Model, Sink};
@@ -190,7 +190,11 @@ impl Engine {
             depth: Depth::outermost(),
             turn: turn.clone(),
             at: began,
-            labels: Labels { privacy, ..Labels::USER },
+            labels: match ask.origin.source {
+                // Who let a messenger's sender in did not vouch for what is forwarded, or for who holds that telephone.
+                Source::Gateway => Labels::untrusted(Provenance::Gateway, privacy),
+                _ => Labels { privacy, ..Labels::USER },
+            },
             body: match ask.origin.source {
                 Source::Gateway => Body::ChatMessage { text: ask.text.clone() },
                 _ => Body::UserInput { text: ask.text.clone(), history: Vec::new() },

@@ -133,6 +133,11 @@ impl Clients {
 }
 
 impl Clients {
+    /// Returns the client for an address that is no provider's.
+    pub(crate) fn at(&self, loopback: bool) -> reqwest::Client {
+        if loopback { self.loopback.clone() } else { self.outward.clone() }
+    }
+
     fn of_socket(&self, path: &Path) -> Result<reqwest::Client, reqwest::Error> {
         let mut sockets = self.sockets.lock();
         if let Some(known) = sockets.get(path) {

@@ -9,6 +9,7 @@ mod costs;
 pub mod daemon;
 mod editor;
 mod embedding;
+mod gateways;
 mod granted;
 pub mod guests;
 mod hall;
@@ -257,6 +258,7 @@ async fn listen(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, (read, 
     state.follow_memex();
     state.looks.spawn(embedding::follow(Arc::downgrade(&state.engine)));
     state.looks.spawn(jobs::follow(Arc::downgrade(&state.engine)));
+    state.looks.spawn(gateways::follow(Arc::downgrade(&state.engine)));
     state.examine_at_start();
     state.hear(events).await;
 }

@@ -80,6 +80,9 @@ requests! {
     Rules = "rules", PRIVATE, Does::Looks;
     Jobs = "jobs", PRIVATE, Does::Looks;
     Job = "job", PROPOSE, Does::Acts;
+    Gateways = "gateways", PRIVATE, Does::Looks;
+    // What lets somebody in needs the user's Emacs on top.
+    Gateway = "gateway", PROPOSE, Does::Acts;
     Models = "models", READ, Does::Looks;
     ModelList = "model-list", PROPOSE, Does::Acts;
     // Titles of private headings are left out where the channel may not see them.
@@ -175,7 +178,7 @@ mod tests {
         }
         assert_eq!(
             shown.join(" "),
-            "hello health-check status query context context-pin identity job models model-list costs preset cassette-record cassette-stop set-cascade setting-undo rule-confirm \
+            "hello health-check status query context context-pin identity job gateway models model-list costs preset cassette-record cassette-stop set-cascade setting-undo rule-confirm \
              rule-withdraw skill-test skill-reload skill-confirm skill-disable skill-enable focus endorse rescan command org-settings provider-settings define-tool undefine-tool tool-call"
         );
         assert_eq!(Request::read(&Sexp::read("(:action :no-such)").unwrap()), None);

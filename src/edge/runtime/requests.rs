@@ -18,7 +18,7 @@ use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
 use crate::edge::runtime::request::Request;
-use crate::edge::runtime::{Loop, costs, granted, jobs, models, past, show, skills, status, token, told};
+use crate::edge::runtime::{Loop, costs, gateways, granted, jobs, models, past, show, skills, status, token, told};
 use crate::edge::thread::aside;
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
@@ -324,6 +324,8 @@ async fn answer(
         | Request::SkillEnable => skills::answer(engine, origin, request, payload).await,
         Request::Jobs => Ok(jobs::list(engine).await),
         Request::Job => jobs::rule(engine, origin, payload).await,
+        Request::Gateways => Ok(gateways::list(engine)),
+        Request::Gateway => gateways::rule(engine, origin, payload).await,
         Request::Log => {
             Ok(Plist::new().list("lines", engine.log_lines(limit).iter().map(|line| show::line(line).build())))
         }

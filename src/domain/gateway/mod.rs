@@ -1,0 +1,93 @@
+//! Messengers: what a message of one means, who is let in, and how an answer is cut to fit.
+//!
+//! Nothing here talks with a messenger, and no text of a chat lets anybody in or approves anything.
+
+pub mod door;
+pub mod split;
+
+/// A messenger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Platform {
+    /// Telegram, through its Bot API.
+    Telegram,
+}
+
+impl Platform {
+    /// Every one.
+    pub const ALL: [Platform; 1] = [Platform::Telegram];
+
+    /// Returns the name in the store, on the wire and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Platform::Telegram => "telegram",
+        }
+    }
+
+    /// Finds one by its name.
+    pub fn parse(name: &str) -> Option<Platform> {
+        Platform::ALL.into_iter().find(|platform| platform.name() == name)
+    }
+
+    /// Returns how long a message may be, in units of UTF-16.
+    pub const fn limit(self) -> usize {
+        match self {
+            Platform::Telegram => 4_096,
+        }
+    }
+}
+
+/// Something that came in; whatever it is, its number says that it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// The messenger's number: the next one is larger.
+    pub number: i64,
+    /// The message, if it is one that a person sent to us alone.
+    pub message: Option<Message>,
+}
+
+/// A message of a person, in a conversation that nobody else reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who sent it, by the messenger's own name, which no sender chooses.
+    pub sender: String,
+    /// What the sender is called; anybody may be called anything.
+    pub name: String,
+    /// What was said; `None` when it is no text.
+    pub text: Option<String>,
+}
+
+/// What a message of somebody who was let in comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// A turn is to be run for it.
+    Ask(String),
+    /// It is answered by this.
+    Say(&'static str),
+}
+
+/// What is said of what is no text.
+pub const NO_TEXT: &str = "I read text only, so this was not looked at. Please write what you mean.";
+/// What is said to who begins.
+pub const HELP: &str = "Write, and you get an answer. What needs a yes waits in Emacs; commands are typed there, too.";
+/// What is said of a command.
+pub const NO_COMMAND: &str = "Commands, also /approve and /deny, are typed in Emacs. Nothing was done.";
+
+/// Returns what a message means.
+pub fn meaning(message: &Message) -> Meaning {
+    let Some(text) = message.text.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
+        return Meaning::Say(NO_TEXT);
+    };
+    match text.split_whitespace().next() {
+        Some("/start" | "/help") => Meaning::Say(HELP),
+        Some(word) if word.starts_with('/') => Meaning::Say(NO_COMMAND),
+        Some(_) | None => Meaning::Ask(text.to_string()),
+    }
+}
+
+/// Returns what came in and is new, in order: each number once, and none that came before.
+pub fn fresh(mut arrived: Vec<Arrived>, after: i64) -> Vec<Arrived> {
+    arrived.retain(|one| one.number > after);
+    arrived.sort_by_key(|one| one.number);
+    arrived.dedup_by_key(|one| one.number);
+    arrived
+}

@@ -1,0 +1,295 @@
+//! Messengers as the store knows them: which are linked, who is let in, and what came already.
+//!
+//! Linking, pairing and letting in are done in the user's Emacs alone; whatever takes away counts from every channel.
+
+use crate::domain::audit::Ruling;
+use crate::domain::gateway::door::{self, Door};
+use crate::domain::gateway::{Message, Platform};
+use crate::domain::port::LogLevel;
+use crate::domain::signal::{Origin, Source};
+use crate::edge::engine::record::kind;
+use crate::edge::engine::{Engine, audit};
+use crate::edge::gateway::{Telegram, is_loopback};
+use crate::edge::thread::aside;
+use parking_lot::Mutex;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// What is said where only Emacs may decide.
+const IN_EMACS: &str = "who may reach the agent by a messenger is decided in Emacs: M-x passepartout-gateways";
+
+/// Messengers, as this process knows them.
+#[derive(Default)]
+pub(in crate::edge) struct Gateways {
+    known: Mutex<BTreeMap<Platform, Gateway>>,
+    /// Something about them changed.
+    wake: Arc<Notify>,
+}
+
+/// One messenger.
+#[derive(Default)]
+struct Gateway {
+    linked: bool,
+    named: Option<String>,
+    state: String,
+    mark: i64,
+    door: Door,
+}
+
+/// A messenger, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedGateway {
+    /// Which.
+    pub platform: Platform,
+    /// Whether there is a token.
+    pub configured: bool,
+    /// Whether the user linked it.
+    pub linked: bool,
+    /// Under what name it is linked, once it said so.
+    pub named: Option<String>,
+    /// How it stands.
+    pub state: String,
+    /// Who is let in, by the messenger's own name, and called what.
+    pub allowed: Vec<(String, String)>,
+    /// Who wrote and is not let in: the same, and whether it showed the code.
+    pub strangers: Vec<(String, String, bool)>,
+}
+
+fn key(platform: Platform, sender: &str) -> String {
+    format!("{} {sender}", platform.name())
+}
+
+impl Engine {
+    /// Reads what the store knows of messengers.
+    ///
+    /// # Errors
+    /// When the store cannot be read; then nobody is let in.
+    pub async fn load_gateways(&self) -> Result<(), String> {
+        let linked = self.archive.latest_each(kind::GATEWAY).await?;
+        let senders = self.archive.latest_each(kind::GATEWAY_SENDER).await?;
+        let marks = self.archive.latest_each(kind::GATEWAY_MARK).await?;
+        let mut known = self.gateways.known.lock();
+        for platform in Platform::ALL {
+            let gateway = known.entry(platform).or_default();
+            let of_it = |key: &str| key == platform.name();
+            gateway.linked = linked.iter().any(|record| of_it(&record.key) && record.body["linked"] == true);
+            let mark = marks.iter().find(|record| of_it(&record.key)).and_then(|record| record.body["number"].as_i64());
+            gateway.mark = mark.unwrap_or(0).max(gateway.mark);
+            let allowed = senders.iter().filter(|record| record.body["allowed"] == true).filter_map(|record| {
+                let (named, sender) = record.key.split_once(' ')?;
+                let name = record.body["name"].as_str().unwrap_or("");
+                (named == platform.name()).then(|| (sender.to_string(), name.to_string()))
+            });
+            gateway.door = Door::of(allowed.collect());
+        }
+        Ok(())
+    }
+
+    fn with_gateway<T>(&self, platform: Platform, work: impl FnOnce(&mut Gateway) -> T) -> T {
+        work(self.gateways.known.lock().entry(platform).or_default())
+    }
+
+    /// Returns what tells that something about messengers changed.
+    pub(in crate::edge) fn gateways_wake(&self) -> Arc<Notify> {
+        self.gateways.wake.clone()
+    }
+
+    /// Returns whether the user linked a messenger.
+    pub(in crate::edge) fn gateway_is_linked(&self, platform: Platform) -> bool {
+        self.with_gateway(platform, |gateway| gateway.linked)
+    }
+
+    /// Makes a messenger ready.
+    ///
+    /// # Errors
+    /// What is missing, in words for the user.
+    pub(in crate::edge) fn telegram(&self) -> Result<Telegram, String> {
+        let wrong = || "TELEGRAM_URL is no address; it begins with https://".to_string();
+        let base = reqwest::Url::parse(&self.config.telegram_url).map_err(|_| wrong())?;
+        let token = self.vault.token(Platform::Telegram.name(), "TELEGRAM_BOT_TOKEN", &self.config.telegram_url);
+        let token =
+            token.ok_or("there is no token: put it into auth-source for api.telegram.org, or TELEGRAM_BOT_TOKEN")?;
+        let client = self.clients().map_err(|_| "no HTTP client can be made".to_string())?.at(is_loopback(&base));
+        Telegram::new(client, base, token)
+            .ok_or_else(|| "its token is no token, or would go over the network in the clear".to_string())
+    }
+
+    /// Takes note of how a messenger stands.
+    pub(in crate::edge) fn note_gateway(&self, platform: Platform, named: Option<&str>, state: &str) {
+        self.with_gateway(platform, |gateway| {
+            gateway.state = state.to_string();
+            if let Some(named) = named {
+                gateway.named = Some(named.to_string());
+            }
+        });
+    }
+
+    /// Returns the number of what came last.
+    pub(in crate::edge) fn gateway_mark(&self, platform: Platform) -> i64 {
+        self.with_gateway(platform, |gateway| gateway.mark)
+    }
+
+    /// Stores that something came.
+    pub(in crate::edge) async fn mark_gateway(&self, platform: Platform, number: i64) -> Result<(), String> {
+        self.append(kind::GATEWAY_MARK, platform.name(), json!({ "number": number })).await?;
+        self.with_gateway(platform, |gateway| gateway.mark = gateway.mark.max(number));
+        Ok(())
+    }
+
+    /// Returns whether the sender of a message is let in; who is not is listed.
+    pub(in crate::edge) fn gateway_lets_in(&self, platform: Platform, message: &Message) -> bool {
+        let (now, text) = (self.clock.now(), message.text.as_deref().unwrap_or(""));
+        self.with_gateway(platform, |gateway| gateway.door.lets_in(&message.sender, &message.name, text, now))
+    }
+
+    /// Returns whether a sender is let in now.
+    pub(in crate::edge) fn gateway_allows(&self, platform: Platform, sender: &str) -> bool {
+        self.with_gateway(platform, |gateway| gateway.linked && gateway.door.allowed().contains_key(sender))
+    }
+
+    /// Returns a text without the keys of the vault and other secrets.
+    pub(in crate::edge) fn masked(&self, text: &str) -> String {
+        crate::domain::gate::secret::mask(&self.vault.mask(text)).0
+    }
+
+    /// Returns every messenger.
+    pub fn gateways(&self) -> Vec<ListedGateway> {
+        let listed = |platform: Platform| {
+            let missing = match platform {
+                Platform::Telegram => self.telegram().err(),
+            };
+            self.with_gateway(platform, |gateway| ListedGateway {
+                platform,
+                configured: missing.is_none(),
+                linked: gateway.linked,
+                named: gateway.named.clone(),
+                state: match (&missing, gateway.linked) {
+                    (Some(why), _) => why.clone(),
+                    (None, false) => "not linked".to_string(),
+                    (None, true) if gateway.state.is_empty() => "linked".to_string(),
+                    (None, true) => gateway.state.clone(),
+                },
+                allowed: gateway.door.allowed().iter().map(|(sender, name)| (sender.clone(), name.clone())).collect(),
+                strangers: {
+                    let of = |known: &door::Stranger| (known.sender.clone(), known.name.clone(), known.paired);
+                    gateway.door.strangers().map(of).collect()
+                },
+            })
+        };
+        Platform::ALL.into_iter().map(listed).collect()
+    }
+
+    /// Links a messenger: from then on its messages are taken.
+    ///
+    /// # Errors
+    /// When that is not for this channel, something is missing, or it could not be stored.
+    pub async fn link_gateway(&self, origin: &Origin, platform: Platform) -> Result<String, String> {
+        only_emacs(origin)?;
+        match platform {
+            Platform::Telegram => self.telegram().map(drop)?,
+        }
+        let what = format!("the gateway {} is linked", platform.name());
+        let record = (kind::GATEWAY, platform.name().to_string(), json!({ "linked": true }));
+        self.keep_gateway(origin, Ruling::Confirmed, (&what, record)).await?;
+        self.with_gateway(platform, |gateway| gateway.linked = true);
+        self.gateways.wake.notify_one();
+        Ok(format!("{what}; who may write is said with a pairing code"))
+    }
+
+    /// Unlinks a messenger: its messages are not taken any more, and nobody is answered.
+    ///
+    /// # Errors
+    /// When this channel may not, or it could not be stored; it is unlinked all the same while this process lives.
+    pub async fn unlink_gateway(&self, origin: &Origin, platform: Platform) -> Result<String, String> {
+        may_take_away(origin)?;
+        self.with_gateway(platform, |gateway| (gateway.linked, gateway.named) = (false, None));
+        self.gateways.wake.notify_one();
+        let what = format!("the gateway {} is not linked any more", platform.name());
+        let record = (kind::GATEWAY, platform.name().to_string(), json!({ "linked": false }));
+        self.keep_gateway(origin, Ruling::Revoked, (&what, record)).await?;
+        Ok(what)
+    }
+
+    /// Makes a code for the person who is to be let in: who sends it is marked in the list, and let in by nothing but a
+    /// yes there.
+    ///
+    /// # Errors
+    /// When that is not for this channel, or the system gives no random bytes.
+    pub async fn pair_gateway(&self, origin: &Origin, platform: Platform) -> Result<String, String> {
+        only_emacs(origin)?;
+        if !self.gateway_is_linked(platform) {
+            return Err(format!("{} is not linked; link it first", platform.name()));
+        }
+        let read = aside(|| {
+            let mut bytes = [0; door::CODE];
+            std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).map(|()| bytes)
+        });
+        let bytes = read.await.map_err(|error| format!("no code can be made: {error}"))?;
+        let (code, now) = (door::code(bytes), self.clock.now());
+        self.with_gateway(platform, |gateway| gateway.door.pair(&code, now));
+        Ok(code)
+    }
+
+    /// Lets a sender in that showed the code.
+    ///
+    /// # Errors
+    /// When that is not for this channel, the sender did not show it, or it could not be stored.
+    pub async fn allow_sender(&self, origin: &Origin, platform: Platform, sender: &str) -> Result<String, String> {
+        only_emacs(origin)?;
+        let name = self.with_gateway(platform, |gateway| gateway.door.paired(sender).map(str::to_string));
+        let name = name.ok_or("this sender has not sent a pairing code; make one and have it sent first")?;
+        let what = format!("{sender} may write by {}", platform.name());
+        let body = json!({ "allowed": true, "name": name });
+        let record = (kind::GATEWAY_SENDER, key(platform, sender), body);
+        self.keep_gateway(origin, Ruling::Confirmed, (&what, record)).await?;
+        self.with_gateway(platform, |gateway| gateway.door.allow(sender, &name));
+        Ok(what)
+    }
+
+    /// Lets a sender in no more.
+    ///
+    /// # Errors
+    /// When this channel may not, nobody of that name is let in, or it could not be stored.
+    pub async fn revoke_sender(&self, origin: &Origin, platform: Platform, sender: &str) -> Result<String, String> {
+        may_take_away(origin)?;
+        if !self.with_gateway(platform, |gateway| gateway.door.revoke(sender)) {
+            return Err("this sender is not let in, so there is nothing to take back".to_string());
+        }
+        let what = format!("{sender} may not write by {} any more", platform.name());
+        let record = (kind::GATEWAY_SENDER, key(platform, sender), json!({ "allowed": false }));
+        self.keep_gateway(origin, Ruling::Revoked, (&what, record)).await?;
+        Ok(what)
+    }
+
+    /// Stores a decision in one piece with what it decides.
+    async fn keep_gateway(
+        &self,
+        origin: &Origin,
+        ruling: Ruling,
+        (what, record): (&str, audit::Kept),
+    ) -> Result<(), String> {
+        let channel = crate::edge::engine::turns::channel(origin.source);
+        let decision = Engine::of_human(ruling, what.to_string(), channel);
+        self.append_all([record, audit::kept(&decision)].into_iter()).await?;
+        self.say(LogLevel::Info, what);
+        Ok(())
+    }
+}
+
+fn only_emacs(origin: &Origin) -> Result<(), String> {
+    match origin.source == Source::Emacs && origin.rights.approve {
+        true => Ok(()),
+        false => Err(IN_EMACS.to_string()),
+    }
+}
+
+/// What takes away counts at once, from every channel of a human.
+fn may_take_away(origin: &Origin) -> Result<(), String> {
+    match origin.rights.propose && origin.source != Source::Gateway {
+        true => Ok(()),
+        false => Err(IN_EMACS.to_string()),
+    }
+}

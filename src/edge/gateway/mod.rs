@@ -1,0 +1,49 @@
+//! Messengers: one trait for what they all do, and the task that serves one as long as it is linked.
+//!
+//! A messenger that breaks waits and begins again; it ends nothing else. What it brings goes through the same turns and
+//! gates as everything else, with the rights to read and to propose, and no more.
+
+pub(in crate::edge) mod serve;
+mod telegram;
+
+pub(in crate::edge) use telegram::{Telegram, is_loopback};
+
+use crate::domain::gateway::{Arrived, Platform};
+use async_trait::async_trait;
+use std::time::Duration;
+
+/// What every messenger can do.
+#[async_trait]
+pub(in crate::edge) trait Messenger: Send + Sync {
+    /// Returns which one it is.
+    fn platform(&self) -> Platform;
+
+    /// Finds out under what name it is linked.
+    async fn linked_as(&self) -> Result<String, Trouble>;
+
+    /// Waits for what comes behind a number, and returns it in whatever order; nothing, when nothing came for a while.
+    async fn receive(&self, after: i64) -> Result<Vec<Arrived>, Trouble>;
+
+    /// Sends one message, once.
+    async fn send(&self, to: &str, text: &str) -> Result<(), Trouble>;
+}
+
+/// Why a messenger did not do what it should. No words of it come from its server, and no address is in them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(in crate::edge) enum Trouble {
+    /// Its token does not count: no use in trying again.
+    #[error("its token is refused; put the right one in its place and link it again")]
+    Refused,
+    /// It may not be asked again before so long.
+    #[error("it asks us to wait {} s", .0.as_secs())]
+    Wait(Duration),
+    /// Somebody else takes its messages.
+    #[error("another program, or a web hook, takes its messages; end that first")]
+    Taken,
+    /// It did not take what was sent.
+    #[error("it does not take this (status {0})")]
+    Rejected(u16),
+    /// Whatever may be over soon.
+    #[error("{0}")]
+    Passing(&'static str),
+}

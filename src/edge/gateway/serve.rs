@@ -1,0 +1,219 @@
+//! Serves one messenger: takes what comes, in order and once, runs a turn for each message of who was let in, and answers.
+
+use crate::domain::gateway::split::split;
+use crate::domain::gateway::{Arrived, Meaning, Message, fresh, meaning};
+use crate::domain::id::SessionId;
+use crate::domain::label::Privacy;
+use crate::domain::port::LogLevel;
+use crate::domain::signal::{Origin, Rights, Role, Said, Source};
+use crate::edge::engine::Engine;
+use crate::edge::engine::turns::Ask;
+use crate::edge::gateway::{Messenger, Trouble};
+use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// Messages of one conversation that may wait; what comes beyond is not taken, and the log says so.
+const WAITING: usize = 16;
+/// So much of a conversation goes along with a question.
+const HISTORY: usize = 20;
+/// The time between two messages to anybody, and to one.
+const PACE: (Duration, Duration) = (Duration::from_millis(34), Duration::from_secs(1));
+/// The first and the longest wait behind trouble.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+/// So often one message is tried.
+const TRIES: u32 = 6;
+/// What is said where an answer drew on what does not leave this machine.
+const PRIVATE: &str = "The answer drew on private notes, so it is not sent here; ask in Emacs.";
+/// What such a channel may do.
+pub(in crate::edge) const RIGHTS: Rights = Rights { read: true, propose: true, ..Rights::NONE };
+
+/// Sends, at the pace that a messenger wants.
+struct Sender {
+    messenger: Arc<dyn Messenger>,
+    next: Mutex<Option<Instant>>,
+}
+
+impl Sender {
+    /// Sends a text in as many messages as it takes.
+    async fn say(&self, to: &str, text: &str) -> Result<(), Trouble> {
+        for part in split(text, self.messenger.platform().limit()) {
+            self.send(to, &part).await?;
+            tokio::time::sleep(PACE.1).await;
+        }
+        Ok(())
+    }
+
+    async fn send(&self, to: &str, part: &str) -> Result<(), Trouble> {
+        let mut tried = 0;
+        loop {
+            self.turn().await;
+            let Err(trouble) = self.messenger.send(to, part).await else { return Ok(()) };
+            tried += 1;
+            if tried >= TRIES || matches!(trouble, Trouble::Refused | Trouble::Rejected(_)) {
+                return Err(trouble);
+            }
+            tokio::time::sleep(wait(&trouble, tried)).await;
+        }
+    }
+
+    /// Waits until the next message may go.
+    async fn turn(&self) {
+        let mut next = self.next.lock().await;
+        if let Some(at) = *next {
+            tokio::time::sleep_until(at).await;
+        }
+        *next = Some(Instant::now() + PACE.0);
+    }
+}
+
+/// Returns how long to wait behind trouble: what the server named, or twice as long each time, spread.
+fn wait(trouble: &Trouble, tried: u32) -> Duration {
+    let chance = f64::from((std::hash::RandomState::new().hash_one(0_u8) >> 32) as u32) / f64::from(u32::MAX);
+    match trouble {
+        Trouble::Wait(named) => *named + Duration::from_millis(500).mul_f64(chance),
+        Trouble::Refused | Trouble::Taken | Trouble::Rejected(_) | Trouble::Passing(_) => {
+            let doubled = BACK_OFF.0.saturating_mul(1_u32.checked_shl(tried.saturating_sub(1)).unwrap_or(u32::MAX));
+            doubled.min(BACK_OFF.1).mul_f64(0.5 + chance / 2.0)
+        }
+    }
+}
+
+/// Serves a messenger until its token is refused, or the engine is gone.
+pub(in crate::edge) async fn serve(engine: Weak<Engine>, messenger: Arc<dyn Messenger>) {
+    let sender = Arc::new(Sender { messenger: messenger.clone(), next: Mutex::default() });
+    let (mut chats, mut tried) =
+        (Chats { engine: engine.clone(), sender, open: HashMap::new(), tasks: JoinSet::new() }, 0);
+    let (platform, mut named) = (messenger.platform(), false);
+    loop {
+        let Some(after) = engine.upgrade().map(|engine| engine.gateway_mark(platform)) else { return };
+        let came = match named {
+            true => messenger.receive(after).await.map(|arrived| fresh(arrived, after)),
+            false => messenger.linked_as().await.map(|name| {
+                named = true;
+                engine.upgrade().iter().for_each(|engine| engine.note_gateway(platform, Some(&name), "running"));
+                Vec::new()
+            }),
+        };
+        let Some(here) = engine.upgrade() else { return };
+        let trouble = match came {
+            Ok(arrived) => chats.take(&here, arrived).await.err(),
+            Err(trouble) => Some(trouble),
+        };
+        let Some(trouble) = trouble else {
+            if tried > 0 {
+                here.note_gateway(platform, None, "running");
+            }
+            tried = 0;
+            continue;
+        };
+        tried += 1;
+        if tried == 1 || trouble == Trouble::Refused {
+            here.say(LogLevel::Warning, &format!("the gateway {}: {trouble}", platform.name()));
+        }
+        here.note_gateway(platform, None, &trouble.to_string());
+        drop(here);
+        if trouble == Trouble::Refused {
+            return;
+        }
+        tokio::time::sleep(wait(&trouble, tried)).await;
+    }
+}
+
+/// The conversations of a messenger; they end with it.
+struct Chats {
+    engine: Weak<Engine>,
+    sender: Arc<Sender>,
+    open: HashMap<String, mpsc::Sender<Message>>,
+    tasks: JoinSet<()>,
+}
+
+impl Chats {
+    /// Takes what came, in order. That it came is stored first: what was begun is never begun again.
+    async fn take(&mut self, engine: &Arc<Engine>, arrived: Vec<Arrived>) -> Result<(), Trouble> {
+        let platform = self.sender.messenger.platform();
+        for one in arrived {
+            let unstored = |_| Trouble::Passing("what came cannot be noted in the store, so nothing is taken");
+            engine.mark_gateway(platform, one.number).await.map_err(unstored)?;
+            let Some(message) = one.message else { continue };
+            if engine.gateway_lets_in(platform, &message) {
+                self.hand_on(engine, message);
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_on(&mut self, engine: &Arc<Engine>, message: Message) {
+        while self.tasks.try_join_next().is_some() {}
+        let chat = message.sender.clone();
+        if self.open.get(&chat).is_none_or(mpsc::Sender::is_closed) {
+            let (into, messages) = mpsc::channel(WAITING);
+            self.tasks.spawn(converse(self.engine.clone(), self.sender.clone(), chat.clone(), messages));
+            self.open.insert(chat.clone(), into);
+        }
+        let taken = self.open.get(&chat).is_some_and(|into| into.try_send(message).is_ok());
+        if !taken {
+            engine.say(LogLevel::Warning, "a gateway brought more messages of one sender than can wait; one is lost");
+        }
+    }
+}
+
+/// Answers the messages of one conversation, one after the other.
+async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut messages: mpsc::Receiver<Message>) {
+    let platform = sender.messenger.platform();
+    let mut history: VecDeque<Said> = VecDeque::new();
+    while let Some(message) = messages.recv().await {
+        let Some(here) = engine.upgrade() else { return };
+        // Who was allowed when the message came may not be any more.
+        if !here.gateway_allows(platform, &chat) {
+            continue;
+        }
+        let text = match meaning(&message) {
+            Meaning::Say(text) => text.to_string(),
+            Meaning::Ask(text) => {
+                let session = SessionId(format!("{}-{chat}", platform.name()));
+                answer(&here, session, text, &mut history).await
+            }
+        };
+        let sent = match here.gateway_allows(platform, &chat) {
+            true => sender.say(&chat, &text).await,
+            false => Ok(()),
+        };
+        if let Err(trouble) = sent {
+            here.say(LogLevel::Warning, &format!("an answer could not be sent by {}: {trouble}", platform.name()));
+        }
+    }
+}
+
+/// Runs the turn of a message, and returns what is sent.
+async fn answer(engine: &Arc<Engine>, session: SessionId, text: String, history: &mut VecDeque<Said>) -> String {
+    let origin = Origin { source: Source::Gateway, session, rights: RIGHTS };
+    let past = history.iter().cloned().collect();
+    let ask = Ask { origin, text: text.clone(), history: past, older: Default::default(), folder: None };
+    let report = engine.ask(ask, engine.new_turn(), &mut |_| {}).await.report;
+    let privacy = report.conversation.labels.privacy;
+    for (role, text) in [(Role::User, text), (Role::Assistant, report.text.clone())] {
+        history.push_back(Said { role, text, privacy, aside: false });
+    }
+    while history.len() > HISTORY {
+        history.pop_front();
+    }
+    if privacy > Privacy::ELSEWHERE {
+        return PRIVATE.to_string();
+    }
+    let plans = match report.plans.len() {
+        0 => None,
+        1 => Some("A plan waits for your yes in Emacs.".to_string()),
+        count => Some(format!("{count} plans wait for your yes in Emacs.")),
+    };
+    let parts = [Some(report.text), report.notice, plans].into_iter().flatten();
+    let said = parts.filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join("\n\n");
+    match said.is_empty() {
+        true => "Nothing was said; Emacs has what was done.".to_string(),
+        false => engine.masked(&said),
+    }
+}

@@ -1,0 +1,87 @@
+//! Messengers beside the loop: each is served as long as it is linked; and what clients ask about them.
+
+use crate::domain::gateway::Platform;
+use crate::domain::inert::exact;
+use crate::domain::port::LogLevel;
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::domain::signal::Origin;
+use crate::edge::engine::Engine;
+use crate::edge::engine::gateways::ListedGateway;
+use crate::edge::gateway::Messenger;
+use crate::edge::gateway::serve::serve;
+use std::sync::{Arc, Weak};
+
+/// Serves the messengers that are linked, as long as the engine lives.
+pub(super) async fn follow(engine: Weak<Engine>) {
+    let Some(here) = engine.upgrade() else { return };
+    if let Err(why) = here.load_gateways().await {
+        return here.say(LogLevel::Error, &format!("no messenger is served: {why}"));
+    }
+    let wake = here.gateways_wake();
+    drop(here);
+    loop {
+        let Some(here) = engine.upgrade() else { return };
+        let messenger: Option<Arc<dyn Messenger>> = match here.gateway_is_linked(Platform::Telegram) {
+            false => None,
+            true => match here.telegram() {
+                Ok(telegram) => Some(Arc::new(telegram)),
+                Err(why) => {
+                    here.say(LogLevel::Warning, &format!("the gateway telegram is not served: {why}"));
+                    None
+                }
+            },
+        };
+        drop(here);
+        let served = async {
+            if let Some(messenger) = messenger {
+                serve(engine.clone(), messenger).await;
+            }
+            // Whatever ended it, only the user changes that.
+            std::future::pending::<()>().await;
+        };
+        tokio::select! { () = served => {}, () = wake.notified() => {} }
+    }
+}
+
+/// Returns all messengers, for a client.
+pub(super) fn list(engine: &Engine) -> Plist {
+    Plist::new().list("gateways", engine.gateways().iter().map(gateway))
+}
+
+fn gateway(gateway: &ListedGateway) -> Sexp {
+    let sender = |sender: &str, name: &str| Plist::new().text("sender", exact(sender)).text("name", exact(name));
+    let allowed = gateway.allowed.iter().map(|(who, name)| sender(who, name).build());
+    let strangers =
+        gateway.strangers.iter().map(|(who, name, paired)| sender(who, name).flag("paired", *paired).build());
+    Plist::new()
+        .text("platform", gateway.platform.name())
+        .flag("configured", gateway.configured)
+        .flag("linked", gateway.linked)
+        .maybe("named", gateway.named.as_deref().map(exact))
+        .text("state", exact(&gateway.state))
+        .list("allowed", allowed)
+        .list("strangers", strangers)
+        .build()
+}
+
+/// Does what the user wants done about a messenger.
+pub(super) async fn rule(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) -> Result<Plist, String> {
+    let name = payload.text_at("platform").unwrap_or("");
+    let platform = Platform::parse(name).ok_or_else(|| format!("there is no messenger “{}” here", exact(name)))?;
+    let sender = payload.text_at("sender").unwrap_or("");
+    let said = match payload.name_at("do") {
+        Some("link") => engine.link_gateway(origin, platform).await?,
+        Some("unlink") => engine.unlink_gateway(origin, platform).await?,
+        Some("allow") => engine.allow_sender(origin, platform, sender).await?,
+        Some("revoke") => engine.revoke_sender(origin, platform, sender).await?,
+        Some("pair") => {
+            let code = engine.pair_gateway(origin, platform).await?;
+            return Ok(Plist::new().text("code", code));
+        }
+        Some(_) | None => {
+            return Err("a messenger is linked or unlinked, a sender paired, allowed or revoked".to_string());
+        }
+    };
+    Ok(Plist::new().text("text", exact(&said)))
+}

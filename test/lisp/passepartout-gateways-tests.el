@@ -1,0 +1,84 @@
+;;; passepartout-gateways-tests.el --- Tests of the list of messengers  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; What the buffer of messengers shows of an answer of the core, and
+;; what its keys ask for.
+
+;;; Code:
+
+(require 'ert)
+(require 'cl-lib)
+(require 'passepartout-fake)
+(require 'passepartout-gateways)
+
+(defconst passepartout-gateways-tests--payload
+  '(:gateways ((:platform "telegram" :configured t :linked t :named "@bot"
+                :state "running" :allowed ((:sender "7" :name "Ann"))
+                :strangers ((:sender "8" :name "Bob" :paired t)
+                            (:sender "9" :name "Eve\n* x" :paired nil)))))
+  "An answer of the core.")
+
+(defmacro passepartout-gateways-tests--with (&rest body)
+  "Show the messengers of the test, and evaluate BODY in their buffer."
+  (declare (indent 0) (debug t))
+  `(passepartout-fake-with
+     (passepartout-gateways)
+     (passepartout-fake-answer :gateways passepartout-gateways-tests--payload)
+     (with-current-buffer passepartout-gateways--buffer-name
+       (cl-letf (((symbol-function 'yes-or-no-p) (lambda (_) t)))
+         ,@body))))
+
+(defun passepartout-gateways-tests--at (text)
+  "Put point on the row with TEXT."
+  (goto-char (point-min))
+  (re-search-forward text)
+  (beginning-of-line))
+
+(ert-deftest passepartout-gateways-shows-how-each-stands ()
+  (passepartout-gateways-tests--with
+    (let ((text (buffer-string)))
+      (dolist (line '("telegram +@bot +running" "7 Ann +let in"
+                      "8 Bob +sent the code" "9 Eve \\* x +not let in"))
+        (should (string-match-p line text))))))
+
+(ert-deftest passepartout-gateways-lets-in-only-who-sent-the-code ()
+  (passepartout-gateways-tests--with
+    (passepartout-gateways-tests--at "9 Eve")
+    (should-error (passepartout-gateways-allow) :type 'user-error)
+    (should-error (passepartout-gateways-take-away) :type 'user-error)
+    (let (asked)
+      (cl-letf (((symbol-function 'passepartout-request)
+                 (lambda (action payload _)
+                   (when (eq action :gateway) (push payload asked)))))
+        (passepartout-gateways-tests--at "8 Bob")
+        (passepartout-gateways-allow)
+        (passepartout-gateways-tests--at "7 Ann")
+        (passepartout-gateways-take-away)
+        (passepartout-gateways-tests--at "@bot")
+        (passepartout-gateways-take-away)
+        (passepartout-gateways-link)
+        (passepartout-gateway-pair "telegram"))
+      (should (equal (nreverse asked)
+                     '((:platform "telegram" :do :allow :sender "8")
+                       (:platform "telegram" :do :revoke :sender "7")
+                       (:platform "telegram" :do :unlink)
+                       (:platform "telegram" :do :link)
+                       (:platform "telegram" :do :pair)))))))
+
+(ert-deftest passepartout-gateways-a-no-changes-nothing ()
+  (passepartout-gateways-tests--with
+    (cl-letf (((symbol-function 'yes-or-no-p) #'ignore)
+              ((symbol-function 'passepartout-request)
+               (lambda (&rest _) (ert-fail "Something was asked for"))))
+      (passepartout-gateways-tests--at "8 Bob")
+      (passepartout-gateways-allow)
+      (passepartout-gateways-tests--at "@bot")
+      (passepartout-gateways-link))))
+
+(provide 'passepartout-gateways-tests)
+;;; passepartout-gateways-tests.el ends here

@@ -1,0 +1,445 @@
+//! Messengers: who is let in, what a message comes to, and a Telegram that behaves, misbehaves and vanishes.
+
+use crate::support::engine::{Home, origin};
+use passepartout::domain::gateway::door::{CODE, Door, code};
+use passepartout::domain::gateway::split::{MOST, split};
+use passepartout::domain::gateway::{Arrived, Meaning, Message, fresh, meaning};
+use passepartout::domain::signal::{Origin, Rights, Source};
+use passepartout::edge::runtime::Core;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+fn at(second: i64) -> jiff::Timestamp {
+    jiff::Timestamp::from_second(1_800_000_000 + second).expect("a time")
+}
+
+fn said(text: &str) -> Message {
+    Message { sender: "7".into(), name: "Ann".into(), text: Some(text.into()) }
+}
+
+#[test]
+fn what_a_message_means() {
+    let check = |text: &str, ask: Option<&str>| {
+        let asked = match meaning(&said(text)) {
+            Meaning::Ask(text) => Some(text),
+            Meaning::Say(_) => None,
+        };
+        assert_eq!(asked.as_deref(), ask, "{text:?}");
+    };
+    check(" hello ", Some("hello"));
+    check("1/2 of it", Some("1/2 of it"));
+    for command in ["/approve 12", "/deny 1", " /share", "/consensus x", "/start", "/help", "/", "", "  "] {
+        check(command, None);
+    }
+    assert!(matches!(meaning(&Message { text: None, ..said("") }), Meaning::Say(_)), "a picture is refused");
+}
+
+#[test]
+fn a_code_marks_one_sender_and_lets_nobody_in() {
+    let mut door = Door::default();
+    assert!(!door.lets_in("1", "Eve", "ABCDEFGH", at(0)), "no pairing goes on");
+    assert_eq!(door.paired("1"), None);
+    door.pair("ABCDEFGH", at(0));
+    assert!(!door.lets_in("2", "Ann", " abcd-efgh ", at(9)));
+    assert_eq!(door.paired("2"), Some("Ann"));
+    assert!(!door.lets_in("3", "Eve", "ABCDEFGH", at(10)));
+    assert_eq!(door.paired("3"), None, "it counts once");
+    door.allow("2", "Ann");
+    assert!(door.lets_in("2", "Ann", "hello", at(11)));
+    assert!(door.revoke("2") && !door.revoke("2"));
+    assert!(!door.lets_in("2", "Ann", "hello", at(12)));
+    assert_eq!(door.paired("2"), None, "who was let in once shows a new code");
+}
+
+#[test]
+fn a_code_is_over_after_ten_minutes_and_after_five_wrong_ones() {
+    for (wrong, late, counts) in [(0, 599, true), (0, 600, false), (4, 1, true), (5, 1, false)] {
+        let mut door = Door::default();
+        door.pair("ABCDEFGH", at(0));
+        for _ in 0..wrong {
+            door.lets_in("9", "Eve", "AAAAAAAA", at(0));
+        }
+        door.lets_in("2", "Ann", "ABCDEFGH", at(late));
+        assert_eq!(door.paired("2").is_some(), counts, "{wrong} wrong, {late} s");
+    }
+}
+
+#[test]
+fn a_flood_of_strangers_is_bounded_and_pushes_out_nobody_who_showed_the_code() {
+    let mut door = Door::default();
+    door.pair("ABCDEFGH", at(0));
+    door.lets_in("ann", &"n".repeat(1_000), "ABCDEFGH", at(0));
+    for n in 0..1_000 {
+        door.lets_in(&n.to_string(), "Eve", "let me in", at(1));
+    }
+    assert_eq!(door.strangers().count(), 50);
+    assert_eq!(door.paired("ann").map(str::len), Some(60));
+}
+
+#[test]
+fn codes_use_every_random_byte() {
+    assert_eq!(code([0, 1, 2, 3, 31, 32, 33, 255]), "ABCD9AB9");
+    assert_eq!(code([7; CODE]).len(), CODE);
+}
+
+#[test]
+fn what_came_is_put_in_order_and_counts_once() {
+    let one = |number| Arrived { number, message: None };
+    let found = fresh([5, 3, 5, 2, 9, 3].map(one).into(), 3);
+    assert_eq!(found.iter().map(|one| one.number).collect::<Vec<_>>(), [5, 9]);
+}
+
+#[test]
+fn answers_are_cut_where_it_hurts_least() {
+    let check = |text: &str, limit: usize, parts: &[&str]| assert_eq!(split(text, limit), parts, "{text:?}");
+    check("", 10, &[]);
+    check(" \n ", 10, &[]);
+    check("short", 10, &["short"]);
+    check("one two\n\nthree four", 12, &["one two", "three four"]);
+    check("one\ntwo three", 10, &["one", "two three"]);
+    check("one two three", 9, &["one two", "three"]);
+    check("abcdefghij", 4, &["abcd", "efgh", "ij"]);
+    check("𝄞𝄞𝄞", 4, &["𝄞𝄞", "𝄞"]);
+    check("text\n\n```\na\n\nb\n```\nend", 16, &["text", "```\na\n\nb\n```", "end"]);
+    check("t\n#+begin_src c\nx\n\ny\n#+end_src\nend", 33, &["t", "#+begin_src c\nx\n\ny\n#+end_src\nend"]);
+    let long = split(&"word ".repeat(100_000), 4_096);
+    assert_eq!(long.len(), MOST);
+    assert!(long.last().is_some_and(|last| last.contains("ask in Emacs")));
+}
+
+proptest! {
+    #[test]
+    fn no_part_is_too_long_and_nothing_but_white_space_is_lost(text in "[a-z𝄞\\n` ]{0,300}", limit in 20_usize..60) {
+        let parts = split(&text, limit);
+        for part in &parts {
+            prop_assert!(part.encode_utf16().count() <= limit && !part.trim().is_empty());
+        }
+        let solid = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+        prop_assert!(parts.len() == MOST || solid(&parts.concat()) == solid(&text));
+    }
+}
+
+const TOKEN: &str = "123456789:AAfake-token_of-a-test";
+
+/// What a fake Telegram heard, and what it says next.
+#[derive(Default)]
+struct Heard {
+    /// Texts that were sent, each with its chat.
+    sent: Vec<(i64, String)>,
+    /// The offsets of polls.
+    offsets: Vec<i64>,
+    /// Answers to polls to come: a status and a body.
+    polls: Vec<(u16, String)>,
+    /// Answers to sending to come, in place of taking it.
+    refusals: Vec<(u16, String)>,
+}
+
+/// A fake Telegram.
+#[derive(Clone)]
+struct Fake {
+    heard: Arc<(Mutex<Heard>, Condvar)>,
+    port: u16,
+    over: Arc<AtomicBool>,
+}
+
+impl Fake {
+    fn start() -> Fake {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let fake = Fake { heard: Arc::default(), port, over: Arc::default() };
+        let served = fake.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if served.over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let served = served.clone();
+                std::thread::spawn(move || served.answer(stream));
+            }
+        });
+        fake
+    }
+
+    fn answer(&self, mut stream: TcpStream) -> Option<()> {
+        let (path, body) = read_request(&mut stream)?;
+        let method = path.strip_prefix(&format!("/bot{TOKEN}/"))?.to_string();
+        let ok = |result: Value| (200, json!({ "ok": true, "result": result }).to_string());
+        let (status, text) = match method.as_str() {
+            "getMe" => ok(json!({ "id": 1, "is_bot": true, "username": "test_bot" })),
+            "getUpdates" => {
+                let (heard, bell) = &*self.heard;
+                let mut heard = heard.lock().ok()?;
+                heard.offsets.push(body["offset"].as_i64()?);
+                bell.notify_all();
+                // A long poll: nothing is said until there is something.
+                while heard.polls.is_empty() {
+                    heard = bell.wait_timeout(heard, Duration::from_secs(5)).ok()?.0;
+                    if self.over.load(Ordering::Relaxed) {
+                        return None;
+                    }
+                }
+                heard.polls.remove(0)
+            }
+            "sendMessage" => {
+                let (heard, bell) = &*self.heard;
+                let mut heard = heard.lock().ok()?;
+                let answer = match heard.refusals.is_empty() {
+                    false => heard.refusals.remove(0),
+                    true => {
+                        heard.sent.push((body["chat_id"].as_i64()?, body["text"].as_str()?.to_string()));
+                        ok(json!({}))
+                    }
+                };
+                bell.notify_all();
+                answer
+            }
+            _ => return None,
+        };
+        let head = format!(
+            "HTTP/1.1 {status} X\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            text.len()
+        );
+        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(text.as_bytes())).ok()
+    }
+
+    fn poll(&self, status: u16, body: impl Into<String>) {
+        self.heard.0.lock().expect("it is ours").polls.push((status, body.into()));
+        self.heard.1.notify_all();
+    }
+
+    fn updates(&self, updates: &[Value]) {
+        self.poll(200, json!({ "ok": true, "result": updates }).to_string());
+    }
+
+    /// Waits until something was heard.
+    #[track_caller]
+    fn until<T>(&self, found: impl Fn(&Heard) -> Option<T>) -> T {
+        let mut heard = self.heard.0.lock().expect("it is ours");
+        for _ in 0..200 {
+            if let Some(found) = found(&heard) {
+                return found;
+            }
+            heard = self.heard.1.wait_timeout(heard, Duration::from_millis(200)).expect("it is ours").0;
+        }
+        panic!("it was never heard: sent {:?}, offsets {:?}", heard.sent, heard.offsets);
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.over) <= 2 {
+            self.over.store(true, Ordering::Relaxed);
+            self.heard.1.notify_all();
+            let _ = TcpStream::connect(("127.0.0.1", self.port));
+        }
+    }
+}
+
+fn read_request(stream: &mut TcpStream) -> Option<(String, Value)> {
+    let mut read = Vec::new();
+    let (head, mut body) = loop {
+        let mut piece = [0; 4096];
+        let taken = stream.read(&mut piece).ok().filter(|taken| *taken > 0)?;
+        read.extend_from_slice(&piece[..taken]);
+        if let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {
+            break (String::from_utf8_lossy(&read[..end]).to_ascii_lowercase(), read.split_off(end + 4));
+        }
+    };
+    let text = String::from_utf8_lossy(&read);
+    let path = text.split_whitespace().nth(1)?.to_string();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?.trim().parse::<usize>().ok()?;
+    while body.len() < length {
+        let mut piece = [0; 4096];
+        let taken = stream.read(&mut piece).ok().filter(|taken| *taken > 0)?;
+        body.extend_from_slice(&piece[..taken]);
+    }
+    Some((path, serde_json::from_slice(&body).ok()?))
+}
+
+fn update(number: i64, from: i64, text: &str) -> Value {
+    json!({ "update_id": number, "message": {
+        "message_id": number, "from": { "id": from, "is_bot": false, "first_name": "Ann" },
+        "chat": { "id": from, "type": "private" }, "text": text,
+    }})
+}
+
+/// A core whose Telegram is fake.
+struct Running {
+    core: Core,
+    heard: Vec<String>,
+    bell: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Running {
+    fn start(home: &Home, fake: &Fake) -> Running {
+        let bell: Arc<(Mutex<bool>, Condvar)> = Arc::default();
+        let ring = bell.clone();
+        let variables = [
+            ("HOME", home.folder.path().to_string_lossy().into_owned()),
+            ("XDG_CONFIG_HOME", home.folder.path().join("config").to_string_lossy().into_owned()),
+            ("TELEGRAM_URL", format!("http://127.0.0.1:{}", fake.port)),
+            ("TELEGRAM_BOT_TOKEN", TOKEN.to_string()),
+        ];
+        let variables: Vec<String> = variables.iter().map(|(name, value)| format!("({name:?} . {value:?})")).collect();
+        let settings = crate::runtime::settings(home, None, "recall");
+        let settings = settings.strip_suffix(')').expect("a list");
+        let settings = format!("{settings} :environment ({}))", variables.join(" "));
+        let core = Core::start(
+            &settings,
+            Box::new(move || {
+                *ring.0.lock().expect("it is ours") = true;
+                ring.1.notify_all();
+            }),
+        )
+        .expect("it starts");
+        Running { core, heard: Vec::new(), bell }
+    }
+
+    /// Asks, and waits for the answer.
+    #[track_caller]
+    fn ask(&mut self, payload: &str) -> String {
+        let number = self.heard.len() + 1_000;
+        let asked = format!("(:type :request :payload (:request {number} {payload}))");
+        self.core.send(&asked).expect("it runs");
+        let mark = format!(":request {number}");
+        for _ in 0..200 {
+            self.heard.extend(self.core.receive(1 << 20));
+            if let Some(answer) = self.heard.iter().find(|text| text.contains(&mark)) {
+                return answer.clone();
+            }
+            let rung = self.bell.0.lock().expect("it is ours");
+            let (mut rung, _) = self.bell.1.wait_timeout(rung, Duration::from_millis(200)).expect("it is ours");
+            *rung = false;
+        }
+        panic!("no answer to {asked}: {:?}", self.heard);
+    }
+
+    /// Has a sender let in, as a user does it.
+    fn let_in(&mut self, fake: &Fake, number: i64, sender: i64) {
+        let answer = self.ask(":action :gateway :platform \"telegram\" :do :pair");
+        let code = answer.split(":code \"").nth(1).and_then(|rest| rest.split('"').next()).expect("a code").to_string();
+        fake.updates(&[update(number, sender, &code)]);
+        fake.until(|heard| heard.offsets.contains(&(number + 1)).then_some(()));
+        let allow = format!(":action :gateway :platform \"telegram\" :do :allow :sender \"{sender}\"");
+        let answer = self.ask(&allow);
+        assert!(answer.contains("may write"), "{answer}");
+    }
+}
+
+fn home() -> Home {
+    Home::new(&[("notes.org", "* Boiler\nThe boiler is serviced in May.\n* Safe :private:\nThe number is 4711.\n")])
+}
+
+#[test]
+fn only_who_was_let_in_is_answered_in_order_once_and_across_restarts() {
+    let (home, fake) = (home(), Fake::start());
+    let mut running = Running::start(&home, &fake);
+    let listed = running.ask(":action :gateways");
+    assert!(listed.contains("not linked") && !listed.contains(TOKEN), "{listed}");
+    let linked = running.ask(":action :gateway :platform \"telegram\" :do :link");
+    assert!(linked.contains("is linked"), "{linked}");
+    fake.updates(&[update(10, 66, "let me in"), update(11, 66, "/approve P1")]);
+    fake.until(|heard| heard.offsets.contains(&12).then_some(()));
+    let refused = running.ask(":action :gateway :platform \"telegram\" :do :allow :sender \"66\"");
+    assert!(refused.contains("pairing code"), "who showed no code is not let in by a slip: {refused}");
+    running.let_in(&fake, 20, 7);
+    let mut picture = update(23, 7, "");
+    picture["message"]["text"] = Value::Null;
+    let mut group = update(24, 7, "hello all");
+    group["message"]["chat"] = json!({ "id": -5, "type": "group" });
+    // Out of order, twice, one that came before, one that is no update, another sender.
+    fake.updates(&[
+        update(22, 7, "/approve P1"),
+        json!("x"),
+        update(20, 7, "old"),
+        update(22, 7, "/deny P1"),
+        group,
+        update(21, 7, "/help"),
+        picture,
+        update(25, 66, "hello?"),
+    ]);
+    let sent = fake.until(|heard| (heard.sent.len() >= 3).then(|| heard.sent.clone()));
+    let begins: Vec<_> = sent.iter().map(|(chat, text)| (*chat, text.split(',').next().unwrap_or(""))).collect();
+    assert_eq!(begins, [(7, "Write"), (7, "Commands"), (7, "I read text only")]);
+    let listed = running.ask(":action :gateways");
+    assert!(listed.contains("@test_bot") && listed.contains("running") && !listed.contains(TOKEN), "{listed}");
+    running.core.stop();
+    // Another core takes none of it again, and knows who is let in.
+    let mut running = Running::start(&home, &fake);
+    fake.updates(&[update(25, 7, "/help"), update(26, 7, "boiler"), update(27, 7, "4711")]);
+    let sent = fake.until(|heard| (heard.sent.len() >= 5).then(|| heard.sent.clone()));
+    assert!(sent[3].1.contains("boiler"), "{sent:?}");
+    assert!(!sent.iter().any(|(_, text)| text.contains("Safe") || text.contains("number is")), "{sent:?}");
+    assert!(sent.iter().all(|(chat, _)| *chat == 7), "a stranger gets nothing: {sent:?}");
+    // Who is let in no more gets nothing.
+    let revoked = running.ask(":action :gateway :platform \"telegram\" :do :revoke :sender \"7\"");
+    assert!(revoked.contains("not write"), "{revoked}");
+    fake.updates(&[update(30, 7, "/help")]);
+    fake.until(|heard| heard.offsets.contains(&31).then_some(()));
+    assert_eq!(fake.until(|heard| Some(heard.sent.len())), 5);
+    let said = running.heard.concat();
+    assert!(!said.contains("AAfake"), "the token is in no message");
+    running.core.stop();
+}
+
+#[test]
+fn a_telegram_that_misbehaves_is_waited_for_and_the_core_goes_on() {
+    let (home, fake) = (home(), Fake::start());
+    let mut running = Running::start(&home, &fake);
+    running.ask(":action :gateway :platform \"telegram\" :do :link");
+    running.let_in(&fake, 1, 7);
+    let wait = json!({ "ok": false, "parameters": { "retry_after": 0 } }).to_string();
+    for (status, body) in [
+        (500, "oops".to_string()),
+        (200, "<html>".into()),
+        (200, "{\"ok\":true,\"result\":7}".into()),
+        (429, wait.clone()),
+    ] {
+        fake.poll(status, body);
+    }
+    fake.heard.0.lock().expect("it is ours").refusals = vec![(429, wait), (502, String::new())];
+    fake.updates(&[update(2, 7, "/help")]);
+    let sent = fake.until(|heard| (!heard.sent.is_empty()).then(|| heard.sent.clone()));
+    assert!(sent[0].1.starts_with("Write"), "{sent:?}");
+    // Its token does not count any more: nothing is tried again, and that is said.
+    fake.poll(401, "{}");
+    let mut listed = String::new();
+    for _ in 0..200 {
+        listed = running.ask(":action :gateways");
+        if listed.contains("is refused") {
+            break;
+        }
+    }
+    assert!(listed.contains("is refused"), "{listed}");
+    let said = running.heard.concat();
+    assert!(!said.contains("AAfake"), "the token is in no line of the log");
+    let began = std::time::Instant::now();
+    running.core.stop();
+    assert!(began.elapsed() < Duration::from_secs(1), "a long poll holds nothing up");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_emacs_lets_in_and_a_chat_takes_nothing_away() {
+    let home = home();
+    let engine = home.engine().await;
+    let telegram = passepartout::domain::gateway::Platform::Telegram;
+    for source in Source::ALL {
+        for rights in [Rights::HUMAN, Rights { approve: false, ..Rights::HUMAN }] {
+            let from = Origin { source, rights, ..origin() };
+            if source == Source::Emacs && rights.approve {
+                continue;
+            }
+            assert!(engine.link_gateway(&from, telegram).await.is_err(), "{source:?}");
+            assert!(engine.pair_gateway(&from, telegram).await.is_err(), "{source:?}");
+            assert!(engine.allow_sender(&from, telegram, "7").await.is_err(), "{source:?}");
+        }
+    }
+    let chat = Origin { source: Source::Gateway, ..origin() };
+    assert!(engine.unlink_gateway(&chat, telegram).await.is_err());
+    assert!(engine.unlink_gateway(&origin(), telegram).await.is_ok());
+}
