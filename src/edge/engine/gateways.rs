@@ -25,6 +25,8 @@ const IN_EMACS: &str = "who may reach the agent by a messenger is decided in Ema
 #[derive(Default)]
 pub(in crate::edge) struct Gateways {
     known: Mutex<BTreeMap<Platform, Gateway>>,
+    /// The store was read: once, as what it says would take back what was decided since.
+    loaded: tokio::sync::OnceCell<()>,
     /// Something about them changed.
     wake: Arc<Notify>,
 }
@@ -68,6 +70,10 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read; then nobody is let in.
     pub async fn load_gateways(&self) -> Result<(), String> {
+        self.gateways.loaded.get_or_try_init(|| self.read_gateways()).await.map(|()| ())
+    }
+
+    async fn read_gateways(&self) -> Result<(), String> {
         let linked = self.archive.latest_each(kind::GATEWAY).await?;
         let senders = self.archive.latest_each(kind::GATEWAY_SENDER).await?;
         let marks = self.archive.latest_each(kind::GATEWAY_MARK).await?;
@@ -188,6 +194,7 @@ impl Engine {
     /// When that is not for this channel, something is missing, or it could not be stored.
     pub async fn link_gateway(&self, origin: &Origin, platform: Platform) -> Result<String, String> {
         only_emacs(origin)?;
+        self.load_gateways().await?;
         match platform {
             Platform::Telegram => self.telegram().map(drop)?,
         }
@@ -205,6 +212,7 @@ impl Engine {
     /// When this channel may not, or it could not be stored; it is unlinked all the same while this process lives.
     pub async fn unlink_gateway(&self, origin: &Origin, platform: Platform) -> Result<String, String> {
         may_take_away(origin)?;
+        self.load_gateways().await?;
         self.with_gateway(platform, |gateway| (gateway.linked, gateway.named) = (false, None));
         self.gateways.wake.notify_one();
         let what = format!("the gateway {} is not linked any more", platform.name());
@@ -220,6 +228,7 @@ impl Engine {
     /// When that is not for this channel, or the system gives no random bytes.
     pub async fn pair_gateway(&self, origin: &Origin, platform: Platform) -> Result<String, String> {
         only_emacs(origin)?;
+        self.load_gateways().await?;
         if !self.gateway_is_linked(platform) {
             return Err(format!("{} is not linked; link it first", platform.name()));
         }
@@ -239,6 +248,7 @@ impl Engine {
     /// When that is not for this channel, the sender did not show it, or it could not be stored.
     pub async fn allow_sender(&self, origin: &Origin, platform: Platform, sender: &str) -> Result<String, String> {
         only_emacs(origin)?;
+        self.load_gateways().await?;
         let name = self.with_gateway(platform, |gateway| gateway.door.paired(sender).map(str::to_string));
         let name = name.ok_or("this sender has not sent a pairing code; make one and have it sent first")?;
         let what = format!("{sender} may write by {}", platform.name());
@@ -255,6 +265,7 @@ impl Engine {
     /// When this channel may not, nobody of that name is let in, or it could not be stored.
     pub async fn revoke_sender(&self, origin: &Origin, platform: Platform, sender: &str) -> Result<String, String> {
         may_take_away(origin)?;
+        self.load_gateways().await?;
         if !self.with_gateway(platform, |gateway| gateway.door.revoke(sender)) {
             return Err("this sender is not let in, so there is nothing to take back".to_string());
         }

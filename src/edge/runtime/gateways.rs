@@ -45,8 +45,12 @@ pub(super) async fn follow(engine: Weak<Engine>) {
 }
 
 /// Returns all messengers, for a client.
-pub(super) fn list(engine: &Engine) -> Plist {
-    Plist::new().list("gateways", engine.gateways().iter().map(gateway))
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) async fn list(engine: &Engine) -> Result<Plist, String> {
+    engine.load_gateways().await?;
+    Ok(Plist::new().list("gateways", engine.gateways().iter().map(gateway)))
 }
 
 fn gateway(gateway: &ListedGateway) -> Sexp {

@@ -324,7 +324,7 @@ async fn answer(
         | Request::SkillEnable => skills::answer(engine, origin, request, payload).await,
         Request::Jobs => Ok(jobs::list(engine).await),
         Request::Job => jobs::rule(engine, origin, payload).await,
-        Request::Gateways => Ok(gateways::list(engine)),
+        Request::Gateways => gateways::list(engine).await,
         Request::Gateway => gateways::rule(engine, origin, payload).await,
         Request::Log => {
             Ok(Plist::new().list("lines", engine.log_lines(limit).iter().map(|line| show::line(line).build())))
