@@ -106,7 +106,7 @@ fn answers_are_cut_where_it_hurts_least() {
     check("abcdefghij", 4, &["abcd", "efgh", "ij"]);
     check("𝄞𝄞𝄞", 4, &["𝄞𝄞", "𝄞"]);
     check("text\n\n```\na\n\nb\n```\nend", 15, &["text", "```\na\n\nb\n```", "end"]);
-    check("t\n#+begin_src c\nx\n\ny\n#+end_src\nend", 33, &["t", "#+begin_src c\nx\n\ny\n#+end_src\nend"]);
+    check("t\n#+begin_src c\nx\n\ny\n#+end_src\nend", 33, &["t\n#+begin_src c\nx\n\ny\n#+end_src", "end"]);
     let long = split(&"word ".repeat(100_000), 4_096);
     assert_eq!(long.len(), MOST);
     assert!(long.last().is_some_and(|last| last.contains("ask in Emacs")));
