@@ -70,7 +70,7 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read; then nobody is let in.
     pub async fn load_gateways(&self) -> Result<(), String> {
-        self.gateways.loaded.get_or_try_init(|| self.read_gateways()).await.map(|()| ())
+        self.gateways.loaded.get_or_try_init(|| self.read_gateways()).await.copied()
     }
 
     async fn read_gateways(&self) -> Result<(), String> {
