@@ -14,7 +14,6 @@ use crate::edge::thread::aside;
 use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -232,11 +231,9 @@ impl Engine {
         if !self.gateway_is_linked(platform) {
             return Err(format!("{} is not linked; link it first", platform.name()));
         }
-        let read = aside(|| {
-            let mut bytes = [0; door::CODE];
-            std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).map(|()| bytes)
-        });
-        let bytes = read.await.map_err(|error| format!("no code can be made: {error}"))?;
+        let bytes = aside(crate::edge::random::bytes::<{ door::CODE }>)
+            .await
+            .map_err(|error| format!("no code can be made: {error}"))?;
         let (code, now) = (door::code(bytes), self.clock.now());
         self.with_gateway(platform, |gateway| gateway.door.pair(&code, now));
         Ok(code)
