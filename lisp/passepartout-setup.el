@@ -100,11 +100,12 @@ Where a cap is set, 0 takes it away."
                       (and number (or now (> number 0)))))))
     number))
 
-(defun passepartout-setup--first (option value)
+(defun passepartout-setup--first (option value &optional rest)
   "Save OPTION, a list, with VALUE before what it has; return what to say.
-What has it there already is left alone."
+Where it has nothing, REST stands behind VALUE.  What has VALUE there
+already is left alone."
   (let* ((now (default-value option))
-         (new (cons value (remove value now))))
+         (new (cons value (remove value (or now rest)))))
     (if (equal now new)
         (format "%s stays %S." option now)
       (passepartout-setup--save option new))))
@@ -124,8 +125,9 @@ The last line is first."
                                       '("recall"))))
      (t
       (list (passepartout-setup--key provider)
+            ;; Who answers without a model answers where that one does not.
             (passepartout-setup--first 'passepartout-provider-cascade
-                                       provider))))))
+                                       provider '("recall")))))))
 
 (defun passepartout-setup--key (name)
   "Return what is to be said of the key of the provider NAME."
