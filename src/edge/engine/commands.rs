@@ -161,7 +161,11 @@ impl Engine {
         let start = Start::Words { signal: Signal { body, ..signal }, history, past, outside };
         self.doings.begin(&turn, &session, Vec::new());
         let (report, under) = self.run(start, None, None, &scope, sink).await;
-        under.handled.as_ref()?;
+        if under.handled.is_none() {
+            // It is no turn after all, and nobody waits for its end: a turn that never ends lets no job run.
+            self.doings.end(&turn);
+            return None;
+        }
         let setting = Setting { project: Some(scope.project), under: Some(under) };
         Some(self.finish(turn, session, began, first_line(&ask.text), report, &setting).await)
     }

@@ -133,3 +133,25 @@ async fn in_its_runs_the_archivist_is_denied_what_is_no_edit_of_a_note_and_its_u
     assert_eq!(waiting(&engine).action.tool(), "replace-in-file", "there it asks");
     engine.close().await;
 }
+
+/// What nobody answered is no turn that goes on: jobs give way to those.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_no_skill_answers_after_all_keeps_no_job_from_running() {
+    if !possible(&workers()).await {
+        return;
+    }
+    let home =
+        Home::new(&[("jobs.org", asks_for("Rounds", "skill:archivist", "memex").as_str()), ("notes.org", NOTES)]);
+    std::fs::create_dir_all(home.own_skills()).expect("a folder");
+    let skill = "#+TITLE: House\n#+TRIGGER: sensor:user-command words:house\n* Code\n#+NAME: handler\n\
+                 #+begin_src emacs-lisp\n(lambda (_) nil)\n#+end_src\n";
+    std::fs::write(format!("{}/house.org", home.own_skills()), skill).expect("a file");
+    let server = FakeServer::start([]);
+    let engine = shipped(&home, &server).await;
+    confirm(&home, &engine, "Rounds").await;
+    let (_, said) = home.ask(&engine, "/house").await;
+    assert!(said.contains("There is no “/house”"), "{said}");
+    let ticked = tick(&home, &engine, 22).await;
+    assert_eq!(ticked, Ticked { ran: 1, soon: true, ..Ticked::default() }, "and it does not wait for one");
+    engine.close().await;
+}
