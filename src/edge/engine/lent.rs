@@ -9,7 +9,7 @@ use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::outside::{Outside, source_name};
 use crate::domain::port::ToolSpec;
 use crate::domain::signal::{Body, Origin, Rights, Source};
-use crate::domain::tool::{Effect, Tool, Toolbox};
+use crate::domain::tool::{Effect, Toolbox};
 use crate::domain::turn::{Ending, prompt};
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::Order;
@@ -77,7 +77,7 @@ impl Engine {
             return Lent::failed(format!("there is no tool of this name here; there are {}", LENT.join(", ")));
         };
         let reads = found.effect == Effect::ReadMemory;
-        if self.is_absent(found, &args) {
+        if self.is_absent(&args) {
             return Lent::failed(ABSENT);
         }
         if !reads && self.proposed() >= WAITING {
@@ -115,16 +115,14 @@ impl Engine {
     }
 
     /// Returns whether a call names a heading or a file that is not there for other agents. A file with anything private
-    /// in it is not there to be written, as a title in it could be guessed.
-    fn is_absent(&self, tool: &Tool, args: &Map<String, Value>) -> bool {
+    /// in it is not there as a file: a title in it could be guessed by writing, and that it holds something by reading.
+    fn is_absent(&self, args: &Map<String, Value>) -> bool {
         let view = self.view();
         let text = |name: &str| args.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let open = |id: &str| view.get(&NodeId::new(id)).is_some_and(|node| node.privacy() == Privacy::Open);
         let absent = ["id", "parent"].iter().filter_map(|name| text(name)).any(|id| !open(id));
-        let file = text("file").map(canonical_name).is_some_and(|file| match tool.effect == Effect::ReadMemory {
-            true => view.node(&file, 0).is_none_or(|top| top.privacy() > Privacy::Open),
-            false => view.card(&file).is_none_or(|card| card.strictest() > Privacy::Open),
-        });
+        let shut = |file: &str| view.card(file).is_none_or(|card| card.strictest() > Privacy::Open);
+        let file = text("file").map(canonical_name).is_some_and(|file| shut(&file));
         absent || file
     }
 

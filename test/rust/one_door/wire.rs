@@ -71,6 +71,10 @@ fn worst(name: &str, targets: &Targets) -> Vec<String> {
             let mark = "a".repeat(64);
             one(format!(":name \"evil\" :summary \"It is.\" :effect \"pure\" :mark \"{mark}\""))
         }
+        "gateways" => one(String::new()),
+        "gateway" => ["link", "pair", "allow", "unlink", "revoke"]
+            .map(|what| format!(":platform \"telegram\" :do :{what} :sender \"1\""))
+            .to_vec(),
         "tool-call" => ["memory-read", "org-set-todo", "shell"]
             .map(|tool| {
                 let args = r#"{"id": "diary", "state": "", "command": "rm -rf ~", "explanation": "x"}"#;
