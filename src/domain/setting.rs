@@ -75,6 +75,7 @@ pub const OPTIONS: &[(&str, Stand, Counts)] = &[
     ("passepartout-skills-directories", Never("it decides which skills are read"), FromStart),
     ("passepartout-stall-timeout", May, FromStart),
     ("passepartout-store", Never(PLACES), FromStart),
+    ("passepartout-telegram", Never("it decides whether a messenger can come in"), FromStart),
     ("passepartout-trusted-remotes", Never(OUTSIDE), FromStart),
     ("passepartout-unpriced-calls", Guards(MONEY), FromStart),
     ("passepartout-untrusted-folders", Never(OUTSIDE), FromStart),
