@@ -45,6 +45,12 @@
       (call-interactively (key-binding (kbd key))))
     asked))
 
+(defun passepartout-clients-tests--sent (action)
+  "Return about whom the requests ACTION were, each with what is granted."
+  (mapcar (lambda (payload)
+            (cons (plist-get payload :client) (plist-get payload :grant)))
+          (passepartout-fake-sent action)))
+
 (ert-deftest passepartout-clients-shows-who-is-there-and-what-each-may-do ()
   (passepartout-clients-tests--with
     (dolist (line '("^\\* this Emacs (here)$"
@@ -62,22 +68,22 @@
              (passepartout-clients-tests--press "mail" "p" nil)))
     (should-not (passepartout-fake-sent :client-grant))
     (passepartout-clients-tests--press "mail" "p" t)
-    (should (equal (car (last (passepartout-fake-sent :client-grant)))
-                   '(:client 3 :grant :private)))
+    (should (equal (passepartout-clients-tests--sent :client-grant)
+                   '((3 . :private))))
     ;; Who does not show plans cannot decide about them.
     (should-error (passepartout-clients-tests--press "mail" "a" t)
                   :type 'user-error)
     (should (string-match-p
              "approve plans"
              (passepartout-clients-tests--press "client-cd" "a" t)))
-    (should (equal (car (last (passepartout-fake-sent :client-grant)))
-                   '(:client 4 :grant :approve)))
+    (should (equal (passepartout-clients-tests--sent :client-grant)
+                   '((3 . :private) (4 . :approve))))
     (passepartout-clients-tests--press "client-cd" "w" nil)
-    (should (equal (passepartout-fake-sent :client-withdraw) '((:client 4))))
+    (should (equal (passepartout-clients-tests--sent :client-withdraw) '((4))))
     (passepartout-clients-tests--press "client-cd" "k" nil)
-    (should-not (passepartout-fake-sent :client-end))
+    (should-not (passepartout-clients-tests--sent :client-end))
     (passepartout-clients-tests--press "client-cd" "k" t)
-    (should (equal (passepartout-fake-sent :client-end) '((:client 4))))
+    (should (equal (passepartout-clients-tests--sent :client-end) '((4))))
     ;; What this Emacs may do is not granted here.
     (should-error (passepartout-clients-tests--press "this Emacs" "p" t)
                   :type 'user-error)))
