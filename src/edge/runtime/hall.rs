@@ -205,7 +205,8 @@ impl Door {
         };
         let parts = async {
             if welcome(&mut writer, &welcome_words).await.is_err() {
-                return End::Broken;
+                // Who was not told by which token cannot come back.
+                return if resumed { End::Broken } else { End::Gone };
             }
             if !resumed {
                 // The loop may have ended; then this connection soon does, too.
