@@ -421,6 +421,12 @@ fn a_connection_that_breaks_anywhere_in_an_answer_is_taken_up_without_a_message_
         let chunks = all.iter().filter(|m| m.name_at("type") == Some("stream-chunk"));
         assert_eq!(chunks.map(|m| text(m, "text")).collect::<String>(), whole, "cut behind {cut}");
         assert_eq!(all.iter().filter(|m| action(m) == Some("turn-done")).count(), 1);
+        let of_turn = all.iter().filter(|m| payload_of(m).text_at("turn").is_some());
+        assert!(of_turn.clone().count() > 2);
+        for message in of_turn {
+            let session = message.get("meta").and_then(|meta| meta.text_at("session-id"));
+            assert_eq!(session, Some("a"), "a number takes nothing away: {message}");
+        }
         // Said again, it is not asked again.
         again.send(
             "(:type :event :meta (:session-id \"a\" :number 1) :payload (:sensor :user-input :text \"tell me\"))",

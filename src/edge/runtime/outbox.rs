@@ -406,21 +406,17 @@ fn short_form(payload: &Sexp, why: &str) -> Sexp {
 }
 
 fn whole(kind: &str, session: Option<&str>, payload: Sexp) -> String {
-    let whole = Plist::new().keyword("type", kind).value("payload", payload);
-    match session {
+    let whole = Plist::new().keyword("type", kind);
+    let whole = match session {
         Some(session) => whole.plist("meta", Plist::new().text("session-id", session)),
         None => whole,
-    }
-    .build()
-    .to_string()
+    };
+    whole.value("payload", payload).build().to_string()
 }
 
 /// Returns a `stream-chunk`; the empty text ends a stream.
 fn chunk(session: &str, turn: &str, field: &str, text: &str) -> String {
-    message("stream-chunk", Plist::new().text("turn", turn).text(field, text))
-        .plist("meta", Plist::new().text("session-id", session))
-        .build()
-        .to_string()
+    whole("stream-chunk", Some(session), Plist::new().text("turn", turn).text(field, text).build())
 }
 
 #[cfg(test)]

