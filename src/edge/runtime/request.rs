@@ -117,7 +117,8 @@ requests! {
     Redo = "redo", BOTH, Does::Acts;
     Blame = "blame", PRIVATE, Does::Looks;
     Rescan = "rescan", PROPOSE, Does::Acts;
-    Command = "command", PROPOSE, Does::Acts;
+    // A command may print what may be private.
+    Command = "command", BOTH, Does::Acts;
     OrgSettings = "org-settings", PROPOSE, Does::Ignored;
     ProviderSettings = "provider-settings", PROPOSE, Does::Ignored;
     DefineTool = "define-tool", PROPOSE, Does::Acts;
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!(
             shown.join(" "),
             "hello health-check status query context context-pin identity job gateway models model-list costs preset cassette-record cassette-stop set-cascade setting-undo rule-confirm \
-             rule-withdraw skill-test skill-reload skill-confirm skill-disable skill-enable focus endorse rescan command org-settings provider-settings define-tool undefine-tool tool-call"
+             rule-withdraw skill-test skill-reload skill-confirm skill-disable skill-enable focus endorse rescan org-settings provider-settings define-tool undefine-tool tool-call"
         );
         assert_eq!(Request::read(&Sexp::read("(:action :no-such)").unwrap()), None);
     }
