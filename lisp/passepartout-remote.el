@@ -393,8 +393,7 @@ meanwhile."
       (:alive (setf (passepartout-remote--road-written road) 0
                     (passepartout-remote--road-asked road) nil)
               (passepartout-remote--flush road))
-      (:ping (passepartout-remote--write
-              road '(:type :event :payload (:action :alive))))
+      (:ping (passepartout-remote--write-sign road :alive))
       ;; It says so, and the connection ends.
       (:leaving nil)
       (_ (push text (passepartout-remote--road-ready road))
@@ -567,8 +566,15 @@ have been begun: look before you ask again."
 (defun passepartout-remote--ask (road)
   "Ask over ROAD for a sign of life."
   (setf (passepartout-remote--road-asked road) t)
-  (passepartout-remote--write road
-                              '(:type :event :payload (:action :ping))))
+  (passepartout-remote--write-sign road :ping))
+
+(defun passepartout-remote--write-sign (road sign)
+  "Send SIGN, a sign of life, over ROAD, and what was seen.
+The core need not keep that for us any longer."
+  (passepartout-remote--write
+   road `(:type :event
+          :meta (:seen ,(passepartout-remote--road-seen road))
+          :payload (:action ,sign))))
 
 (defun passepartout-remote--pulse (road)
   "See whether anything was heard over ROAD lately."

@@ -334,6 +334,12 @@ impl Channel {
         }
     }
 
+    /// Notes that a message which was to wait for the loop was left out.
+    pub(super) fn note_left_out(&self, bytes: usize) {
+        self.waiting.fetch_sub(bytes, Ordering::AcqRel);
+        self.room.notify_one();
+    }
+
     /// Says something about the answer to a message, to this client alone.
     pub(super) fn refuse(&self, session: Option<&str>, why: impl Into<String>) {
         let payload = Plist::new().keyword("action", "protocol-error").text("text", why);

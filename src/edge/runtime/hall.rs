@@ -187,15 +187,15 @@ impl Door {
         road: Road,
         make: impl FnOnce(ClientId, &str, Arc<Outbox>) -> Arc<Channel>,
     ) {
-        let again = said.resume.as_ref().and_then(|(token, seen)| self.lines.take_up(token, *seen, &road));
-        let resumed = again.is_some();
-        let (line, hold) = match again {
-            Some(taken) => taken,
-            None => match self.begin(said, &road, make) {
-                Ok(begun) => begun,
-                Err(why) => return refuse(&mut writer, &why).await,
-            },
+        let (channel, bell, token) = match self.channel(said, &road, make) {
+            Ok(made) => made,
+            Err(why) => return refuse(&mut writer, &why).await,
         };
+        let resume = said.resume.as_ref().map(|(token, seen)| (token.as_str(), *seen));
+        let again = resume.and_then(|resume| self.lines.take_up(resume, &road, &channel));
+        let resumed = again.is_some();
+        let begin = || self.lines.begin((channel, bell), said.numbered.then_some(token), road.process);
+        let (line, hold) = again.unwrap_or_else(begin);
         let channel = line.channel.clone();
         let welcome_words = Welcome {
             client: &channel.name,
@@ -213,7 +213,7 @@ impl Door {
                 let _ = self.inbox.send(Event::Joined(channel.clone()));
             }
             tokio::select! {
-                end = hear(&mut incoming, &line, &self.inbox, road.pinged) => end,
+                end = hear(&mut incoming, (&line, &hold), &self.inbox, road.pinged) => end,
                 () = speak(&mut writer, &line, &hold) => End::Broken,
             }
         };
@@ -246,13 +246,13 @@ impl Door {
         }
     }
 
-    /// Makes the channel of a client that has come for the first time.
-    fn begin(
+    /// Makes the channel of a client as if it came for the first time, with its bell and a token for its line.
+    fn channel(
         &self,
         said: &Said,
         road: &Road,
         make: impl FnOnce(ClientId, &str, Arc<Outbox>) -> Arc<Channel>,
-    ) -> Result<(Arc<Line>, Hold), String> {
+    ) -> Result<(Arc<Channel>, Arc<Notify>, String), String> {
         let unnamed = |why: std::io::Error| format!("the system gives no random bytes ({why})");
         let own = random::hex(&random::bytes::<6>().map_err(unnamed)?);
         let token = random::hex(&random::bytes::<16>().map_err(unnamed)?);
@@ -265,7 +265,7 @@ impl Door {
             since: jiff::Timestamp::now(),
             shows_plans: said.shows_plans,
         });
-        Ok(self.lines.begin((channel, bell), said.numbered.then_some(token), road.process))
+        Ok((channel, bell, token))
     }
 }
 
@@ -283,7 +283,7 @@ enum End {
 /// and says nothing is gone.
 async fn hear(
     incoming: &mut Incoming<impl AsyncRead + Unpin>,
-    line: &Line,
+    (line, hold): (&Line, &Hold),
     inbox: &mpsc::UnboundedSender<Event>,
     pinged: bool,
 ) -> End {
@@ -309,10 +309,9 @@ async fn hear(
             Err(Broken::Frame(error)) => return End::Refused(error.to_string()),
         };
         let mut letter = Letter::read(&text);
+        let number = letter.message.as_ref().ok().and_then(|message| line.number_of(message));
         match &letter.message {
             Err(why) => return End::Refused(why.clone()),
-            // It came before, by a connection that broke behind it.
-            Ok(message) if !line.is_new(message) => continue,
             Ok(message) if message.name_at("type") == Some("request") => {
                 let seat = channel.seats.clone().acquire_owned();
                 letter.seat = while_it_waits(seat, channel, inbox).await.ok();
@@ -320,8 +319,11 @@ async fn hear(
             Ok(_) => {}
         }
         while_it_waits(channel.make_room(letter.bytes), channel, inbox).await;
-        if inbox.send(Event::Message(channel.id, letter)).is_err() {
-            return End::Gone;
+        let bytes = letter.bytes;
+        match line.hand_on(hold, number, || inbox.send(Event::Message(channel.id, letter))) {
+            Some(Ok(())) => {}
+            Some(Err(_)) => return End::Gone,
+            None => channel.note_left_out(bytes),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! says nothing more.
 
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::runtime::clients::Channel;
+use crate::edge::runtime::clients::{Channel, Kind};
 use crate::edge::runtime::hall::Road;
 use crate::edge::wire::number::Sent;
 use parking_lot::Mutex;
@@ -53,24 +53,27 @@ impl Line {
         self.state.lock().heard
     }
 
-    /// Returns whether a message of the client did not come before, and takes note of what it says it has seen.
-    pub(super) fn is_new(&self, message: &Sexp) -> bool {
-        if self.token.is_none() {
-            return true;
-        }
+    /// Takes note of what a message says that its client has seen, and returns the message's own number, where it has one
+    /// and the line counts.
+    pub(super) fn number_of(&self, message: &Sexp) -> Option<u64> {
+        self.token.as_ref()?;
         let meta = |key: &str| message.get("meta").and_then(|meta| meta.count_at(key)).map(|number| number as u64);
-        let mut state = self.state.lock();
         if let Some(seen) = meta("seen") {
-            state.sent.seen(seen);
+            self.state.lock().sent.seen(seen);
         }
-        match meta("number") {
-            None => true,
-            Some(number) => {
-                let new = number > state.heard;
-                state.heard = state.heard.max(number);
-                new
-            }
+        meta("number")
+    }
+
+    /// Hands a message of the client on, once: not what came before, and nothing by a connection that does not hold the
+    /// line any more, of which the client says it again. Returns what `send` does; `None` when it was left out.
+    pub(super) fn hand_on<T>(&self, hold: &Hold, number: Option<u64>, send: impl FnOnce() -> T) -> Option<T> {
+        // Under one lock: what counts as heard was handed on.
+        let mut state = self.state.lock();
+        if state.holder != hold.number || number.is_some_and(|number| number <= state.heard) {
+            return None;
         }
+        state.heard = number.unwrap_or(state.heard);
+        Some(send())
     }
 
     /// Returns what waits for the client, at most about `bytes` of it; nothing to a connection that does not hold it any
@@ -134,11 +137,16 @@ impl Lines {
         (line.clone(), Hold { line, number: 1, again: Mutex::default(), watch })
     }
 
-    /// Takes a line up for a client that comes back and has seen messages up to a number; `None` when there is none by
-    /// this token, it is another process's, or what was not seen is not kept any more.
-    pub(super) fn take_up(&self, token: &str, seen: u64, road: &Road) -> Option<(Arc<Line>, Hold)> {
+    /// Takes a line up for a client that comes back and has seen messages up to a number; `now` is what it would be if it
+    /// came for the first time. `None` when there is none by this token, it is another process's or of one that is not now
+    /// what it was then, or what was not seen is not kept any more.
+    pub(super) fn take_up(&self, (token, seen): (&str, u64), road: &Road, now: &Channel) -> Option<(Arc<Line>, Hold)> {
         let lines = self.0.lock();
-        let line = lines.get(token).filter(|line| line.process == road.process)?.clone();
+        let line = lines.get(token)?;
+        let then = &line.channel;
+        // What a client was granted it has beyond what its road gives.
+        let same = then.kind == now.kind && (then.kind == Kind::Client || then.rights() == now.rights());
+        let line = Some(line).filter(|line| same && line.process == road.process)?.clone();
         // Under the lock: a line that is being ended is not taken up.
         let hold = line.hold(seen)?;
         Some((line, hold))
@@ -154,5 +162,69 @@ impl Lines {
             lines.remove(token);
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::sexp::plist::Plist;
+    use crate::edge::runtime::clients::Grant;
+    use crate::edge::runtime::outbox::Outbox;
+
+    fn outbox() -> Arc<Outbox> {
+        Outbox::new(Box::new(|| {}))
+    }
+
+    fn road(process: Option<u32>) -> Road {
+        Road { name: String::new(), pinged: false, process }
+    }
+
+    fn begin(lines: &Lines, channel: Arc<Channel>, process: Option<u32>) -> (Arc<Line>, Hold) {
+        lines.begin((channel, Arc::default()), Some("token".to_string()), process)
+    }
+
+    #[test]
+    fn what_was_handed_on_counts_as_heard_and_nothing_else_does() {
+        let lines = Lines::default();
+        let (line, first) = begin(&lines, Channel::client(1, "ab", None, outbox()), None);
+        assert_eq!(line.hand_on(&first, Some(1), || "first"), Some("first"));
+        assert_eq!(line.hand_on(&first, Some(1), || "again"), None);
+        assert_eq!(line.hand_on(&first, None, || "unnumbered"), Some("unnumbered"));
+        let now = Channel::client(2, "cd", None, outbox());
+        let (same, second) = lines.take_up(("token", 0), &road(None), &now).expect("it is there");
+        // What the older connection still had in its hands is said again by the newer.
+        assert_eq!(line.hand_on(&first, Some(2), || "late"), None);
+        assert_eq!((same.heard(), same.hand_on(&second, Some(2), || "second")), (1, Some("second")));
+        line.channel.outbox.send("log", None, Plist::new().text("text", "news"));
+        assert!(line.next(&first, 1 << 20).is_empty() && line.next(&second, 1 << 20).len() == 1);
+        assert!(!lines.end(&first) && lines.end(&second));
+        assert!(lines.take_up(("token", 0), &road(None), &now).is_none(), "it has ended");
+    }
+
+    #[test]
+    fn a_line_is_taken_up_by_who_is_still_what_it_was_and_nobody_else() {
+        let emacs = || Channel::emacs(1, 7, outbox());
+        let doubted = || Channel::doubted(2, 7, ("it runs a script".to_string(), false), outbox());
+        let (terminal, pipe) = (Channel::cli(3, 7, true, outbox()), Channel::cli(4, 7, false, outbox()));
+        let client = || Channel::client(5, "ab", None, outbox());
+        let granted = client();
+        granted.grant(Grant::Private).expect("it can be");
+        for (then, now, process, taken) in [
+            (emacs(), emacs(), Some(7), true),
+            (emacs(), emacs(), Some(8), false),
+            (emacs(), doubted(), Some(7), false),
+            (emacs(), client(), Some(7), false),
+            (terminal, pipe, Some(7), false),
+            // What it was granted holds over a break, and is nothing that it has by itself.
+            (granted, client(), Some(7), true),
+        ] {
+            let lines = Lines::default();
+            let (line, _hold) = begin(&lines, then.clone(), Some(7));
+            let again = lines.take_up(("token", 0), &road(process), &now);
+            assert_eq!(again.is_some(), taken, "{} by {}", then.name, now.name);
+            assert!(lines.take_up(("another", 0), &road(process), &now).is_none());
+            assert_eq!(line.channel.rights(), then.rights());
+        }
     }
 }

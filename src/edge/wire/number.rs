@@ -5,9 +5,9 @@
 use std::collections::VecDeque;
 
 /// Of what was sent at most so many bytes are kept: more than what lies between two ends in the system's buffers.
-const KEPT: usize = 4 << 20;
+const KEPT: usize = 1 << 20;
 /// And at most so many messages.
-const MESSAGES: usize = 8_192;
+const MESSAGES: usize = 4_096;
 
 /// What was sent, the oldest first.
 #[derive(Default)]
