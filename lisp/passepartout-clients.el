@@ -148,20 +148,8 @@ A plan may hold what is private, so it sees that as well."
 
 (defun passepartout-clients--fetch ()
   "Ask the core for its clients and draw them."
-  (let ((buffer (get-buffer passepartout-clients--buffer-name)))
-    (when buffer
-      (with-current-buffer buffer
-        (let ((late (passepartout-view-asking)))
-          (passepartout-request
-           :clients nil
-           (lambda (payload)
-             (let ((why (plist-get payload :error)))
-               (cond
-                ((funcall late))
-                (why (message "Passepartout: %s"
-                              (passepartout-view-line why 500)))
-                (t (with-current-buffer buffer
-                     (passepartout-clients--draw payload))))))))))))
+  (passepartout-view-fetch passepartout-clients--buffer-name :clients
+                           #'passepartout-clients--draw))
 
 ;;;###autoload
 (defun passepartout-clients ()

@@ -219,21 +219,11 @@ each%s.\n" budget
 
 (defun passepartout-context--fetch ()
   "Ask the core what a model would be told and draw it."
-  (let ((buffer (get-buffer passepartout-context--buffer-name)))
-    (when buffer
-      (with-current-buffer buffer
-        (let ((late (passepartout-view-asking)))
-          (passepartout-request
-           :context (passepartout-context--payload)
-           (lambda (payload)
-             (let ((why (plist-get payload :error)))
-               (cond
-                ((funcall late))
-                (why (message "Passepartout: %s" (passepartout-view-line
-                                                  why 500)))
-                (t (with-current-buffer buffer
-                     (passepartout-context--draw payload))))))
-           (plist-get passepartout-context--chat :session)))))))
+  (passepartout-view-fetch
+   passepartout-context--buffer-name :context #'passepartout-context--draw
+   (lambda ()
+     (list (passepartout-context--payload)
+           (plist-get passepartout-context--chat :session)))))
 
 (defun passepartout-context--payload ()
   "Return what this buffer asks the core."

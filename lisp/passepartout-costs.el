@@ -115,22 +115,12 @@
 
 (defun passepartout-costs--fetch ()
   "Ask the core what calls cost and draw it."
-  (let ((buffer (get-buffer passepartout-costs--buffer-name)))
-    (when buffer
-      (with-current-buffer buffer
-        (let ((late (passepartout-view-asking)))
-          (passepartout-request
-           :costs `(:by ,passepartout-costs--by
-                    ,@(and passepartout-costs--session '(:here t)))
-           (lambda (payload)
-             (let ((why (plist-get payload :error)))
-               (cond
-                ((funcall late))
-                (why (message "Passepartout: %s"
-                              (passepartout-view-line why 500)))
-                (t (with-current-buffer buffer
-                     (passepartout-costs--draw payload))))))
-           passepartout-costs--session))))))
+  (passepartout-view-fetch
+   passepartout-costs--buffer-name :costs #'passepartout-costs--draw
+   (lambda ()
+     `((:by ,passepartout-costs--by
+        ,@(and passepartout-costs--session '(:here t)))
+       ,passepartout-costs--session))))
 
 (defun passepartout-costs--by (by)
   "Put calls together BY another word."

@@ -164,19 +164,11 @@ at its sender in M-x passepartout-gateways"
 
 (defun passepartout-gateways--fetch ()
   "Ask the core for the messengers and draw them."
-  (let ((buffer (get-buffer passepartout-gateways--buffer-name)))
-    (when buffer
-      (passepartout-request
-       :gateways nil
-       (lambda (payload)
-         (let ((why (plist-get payload :error)))
-           (cond
-            (why (message "Passepartout: %s" (passepartout-view-line why 500)))
-            ((buffer-live-p buffer)
-             (with-current-buffer buffer
-               (setq tabulated-list-entries
-                     (passepartout-gateways--entries payload))
-               (tabulated-list-print t))))))))))
+  (passepartout-view-fetch
+   passepartout-gateways--buffer-name :gateways
+   (lambda (payload)
+     (setq tabulated-list-entries (passepartout-gateways--entries payload))
+     (tabulated-list-print t))))
 
 ;;;###autoload
 (defun passepartout-gateways ()

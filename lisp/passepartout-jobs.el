@@ -295,21 +295,11 @@ Its own ID names it; without one its title does, nearest to its line."
 
 (defun passepartout-jobs--fetch ()
   "Ask the core for the jobs and draw them."
-  (let ((buffer (get-buffer passepartout-jobs--buffer-name)))
-    (when buffer
-      (with-current-buffer buffer
-        (let ((late (passepartout-view-asking)))
-          (passepartout-request
-           :jobs nil
-           (lambda (payload)
-             (let ((why (plist-get payload :error)))
-               (cond
-                ((funcall late))
-                (why (message "Passepartout: %s"
-                              (passepartout-view-line why 500)))
-                (t (passepartout-jobs--keep-ahead payload)
-                   (with-current-buffer buffer
-                     (passepartout-jobs--draw payload))))))))))))
+  (passepartout-view-fetch
+   passepartout-jobs--buffer-name :jobs
+   (lambda (payload)
+     (passepartout-jobs--keep-ahead payload)
+     (passepartout-jobs--draw payload))))
 
 ;;;; Org's agenda
 

@@ -104,13 +104,8 @@
 
 (defun passepartout-rules--fetch ()
   "Ask the core for the rules and draw them."
-  (passepartout-request
-   :rules nil
-   (lambda (payload)
-     (let ((buffer (get-buffer passepartout-rules--buffer-name)))
-       (when buffer
-         (with-current-buffer buffer
-           (passepartout-rules--draw payload)))))))
+  (passepartout-view-fetch passepartout-rules--buffer-name :rules
+                           #'passepartout-rules--draw))
 
 ;;;###autoload
 (defun passepartout-rules ()

@@ -165,20 +165,8 @@ back, t tests,\nr reads all anew, g asks again, q leaves.\n\n"
 
 (defun passepartout-skills--fetch ()
   "Ask the core for the skills and draw them."
-  (let ((buffer (get-buffer passepartout-skills--buffer-name)))
-    (when buffer
-      (with-current-buffer buffer
-        (let ((late (passepartout-view-asking)))
-          (passepartout-request
-           :skills nil
-           (lambda (payload)
-             (let ((why (plist-get payload :error)))
-               (cond
-                ((funcall late))
-                (why (message "Passepartout: %s"
-                              (passepartout-view-line why 500)))
-                (t (with-current-buffer buffer
-                     (passepartout-skills--draw payload))))))))))))
+  (passepartout-view-fetch passepartout-skills--buffer-name :skills
+                           #'passepartout-skills--draw))
 
 ;;;###autoload
 (defun passepartout-skills ()

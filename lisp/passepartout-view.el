@@ -274,5 +274,28 @@ buffer asked for something else since or is gone."
                 (eql this (buffer-local-value 'passepartout-view--latest
                                               buffer)))))))
 
+(defun passepartout-view-fetch (name action draw &optional more)
+  "Send the request ACTION for the buffer called NAME, if there is one.
+DRAW is called with the answer in that buffer, unless the answer is
+late.  Where the core says why there is none, that is shown.  MORE is
+called in the buffer, too, and returns the payload of the request and
+its session, as a list."
+  (let ((buffer (get-buffer name)))
+    (when buffer
+      (with-current-buffer buffer
+        (let ((late (passepartout-view-asking))
+              (more (and more (funcall more))))
+          (passepartout-request
+           action (nth 0 more)
+           (lambda (payload)
+             (let ((why (plist-get payload :error)))
+               (cond
+                ((funcall late))
+                (why (message "Passepartout: %s"
+                              (passepartout-view-line why 500)))
+                (t (with-current-buffer buffer
+                     (funcall draw payload))))))
+           (nth 1 more)))))))
+
 (provide 'passepartout-view)
 ;;; passepartout-view.el ends here

@@ -153,7 +153,7 @@ ONLY is a regular expression for their names, or nil for all."
   "Start a program that owns the store by SETTINGS, a plist as text.
 Return its process, which ends by SIGTERM once everything is saved.
 This is the one place that knows which program that is."
-  (let* ((file (make-temp-file "passepartout-settings"))
+  (let* ((file (make-temp-file "passepartout-settings" nil nil settings))
          (process-environment
           (cons (concat "PASSEPARTOUT_ROAD_SETTINGS=" file)
                 process-environment))
@@ -166,7 +166,6 @@ This is the one place that knows which program that is."
                        "-L" (expand-file-name "../../lisp"
                                               passepartout-road--here)
                        "-l" "passepartout-road" "-f" "passepartout-road-own"))))
-    (write-region settings nil file nil 'quiet)
     (process-put owner 'settings file)
     owner))
 
@@ -176,12 +175,9 @@ This is the one place that knows which program that is."
         create-lockfiles nil
         inhibit-message t)
   (let* ((file (getenv "PASSEPARTOUT_ROAD_SETTINGS"))
-         (settings (progn
-                     (while (eql 0 (file-attribute-size (file-attributes file)))
-                       (sleep-for 0.01))
-                     (with-temp-buffer
-                       (insert-file-contents file)
-                       (read (current-buffer))))))
+         (settings (with-temp-buffer
+                     (insert-file-contents file)
+                     (read (current-buffer)))))
     (passepartout-module-load)
     (setq settings (plist-put settings :launcher
                               (passepartout-module-launcher)))
