@@ -79,6 +79,9 @@
   (passepartout-request
    :log `(:limit ,passepartout-log--lines)
    (lambda (payload)
+     (when (plist-get payload :error)
+       (message "Passepartout: %s"
+                (passepartout-view-line (plist-get payload :error) 500)))
      (let ((buffer (get-buffer passepartout-log--buffer-name)))
        (when buffer
          (with-current-buffer buffer

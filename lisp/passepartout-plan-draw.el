@@ -170,6 +170,9 @@ Return non-nil when there are as many as are kept."
 
 ;;;; Above and below the plans
 
+(defvar passepartout-plan--untold nil
+  "Why the core did not say which plans wait when it was asked last, or nil.")
+
 (defun passepartout-plan--header ()
   "Return what stands above the plans."
   (let ((count (length (passepartout-plan-pending))))
@@ -177,6 +180,9 @@ Return non-nil when there are as many as are kept."
      "#+TITLE: Flight plans\n#+TODO: PLAN | "
      (string-join passepartout-plan--keywords " ") "\n\n"
      (pcase count
+       ((guard passepartout-plan--untold)
+        (format "Which plans wait is not told here: %s.\n"
+                (passepartout-view-line passepartout-plan--untold 300)))
        (0 "No plan waits for you.\n")
        (1 "One plan waits for you.\n")
        (_ (format "%d plans wait for you.\n" count)))

@@ -88,6 +88,7 @@
   (passepartout-request
    :plans `(:all ,all)
    (lambda (payload)
+     (setq passepartout-plan--untold (plist-get payload :error))
      (let ((full (passepartout-plan--forget-old)))
        (dolist (plan (plist-get payload :plans))
          ;; One that was forgotten is not new because it is told again.

@@ -186,13 +186,12 @@ followed, and a dot who wanted the same."
 
 (defun passepartout-trace--fetch ()
   "Ask the core for what it did last and draw it."
-  (passepartout-request
-   :trace `(:limit ,passepartout-trace--limit)
+  (passepartout-view-fetch
+   passepartout-trace--buffer-name :trace
    (lambda (payload)
-     (let ((buffer (get-buffer passepartout-trace--buffer-name)))
-       (when buffer
-         (with-current-buffer buffer
-           (passepartout-trace--draw (plist-get payload :turns))))))))
+     (passepartout-trace--draw (plist-get payload :turns)))
+   (lambda ()
+     `((:limit ,passepartout-trace--limit)))))
 
 ;;;###autoload
 (defun passepartout-gate-trace ()

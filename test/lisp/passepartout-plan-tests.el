@@ -86,6 +86,19 @@
   (setq passepartout-fake-time (+ passepartout-fake-time 10))
   (search-forward "* PLAN"))
 
+(ert-deftest passepartout-plan-that-may-not-be-told-is-not-said-to-be-none ()
+  (passepartout-fake-with
+    (passepartout-flight-plans)
+    (dolist (case '(((:error "this channel may not see what may be private")
+                     "^Which plans wait is not told here: this channel may")
+                    ((:plans nil) "^No plan waits for you\\.$")))
+      (passepartout-fake-answer :plans (car case))
+      (should (string-match-p
+               (cadr case)
+               (with-current-buffer "*Passepartout flight plans*"
+                 (buffer-string))))
+      (passepartout-plan--fetch nil))))
+
 (defun passepartout-plan-tests--key (key)
   "Call the command that KEY is bound to."
   (call-interactively (key-binding (kbd key))))
