@@ -216,7 +216,7 @@ fn the_arguments_of_tools_stand_where_rules_are_explained() {
         format!("{}: {}", tool.name, named.collect::<Vec<_>>().join(" "))
     };
     let here: BTreeSet<String> = Toolbox::builtin().all().map(told).collect();
-    let rows = table(&read("skills/README.org"), "arguments");
+    let rows = table(&read("docs/manual.org"), "arguments");
     let there = rows.iter().map(|row| format!("{}: {}", code(&row[0]).concat(), row[1])).collect();
     same("arguments of tools", &here, &there);
 }
