@@ -125,6 +125,7 @@ proptest! {
 }
 
 const TOKEN: &str = "123456789:AAfake-token_of-a-test";
+const ANOTHER: &str = "987654321:AAfake-token_of-another";
 
 /// What a fake Telegram heard, and what it says next.
 #[derive(Default)]
@@ -167,7 +168,8 @@ impl Fake {
 
     fn answer(&self, mut stream: TcpStream) -> Option<()> {
         let (path, body) = read_request(&mut stream)?;
-        let method = path.strip_prefix(&format!("/bot{TOKEN}/"))?.to_string();
+        let of = |token: &&str| path.strip_prefix(&format!("/bot{token}/")).map(str::to_string);
+        let method = [TOKEN, ANOTHER].iter().find_map(of)?;
         let ok = |result: Value| (200, json!({ "ok": true, "result": result }).to_string());
         let (status, text) = match method.as_str() {
             "getMe" => ok(json!({ "id": 1, "is_bot": true, "username": "test_bot" })),
@@ -283,13 +285,17 @@ struct Running {
 
 impl Running {
     fn start(home: &Home, fake: &Fake) -> Running {
+        Running::start_as(home, fake, TOKEN)
+    }
+
+    fn start_as(home: &Home, fake: &Fake, token: &str) -> Running {
         let bell: Arc<(Mutex<bool>, Condvar)> = Arc::default();
         let ring = bell.clone();
         let variables = [
             ("HOME", home.folder.path().to_string_lossy().into_owned()),
             ("XDG_CONFIG_HOME", home.folder.path().join("config").to_string_lossy().into_owned()),
             ("TELEGRAM_URL", format!("http://127.0.0.1:{}", fake.port)),
-            ("TELEGRAM_BOT_TOKEN", TOKEN.to_string()),
+            ("TELEGRAM_BOT_TOKEN", token.to_string()),
         ];
         let variables: Vec<String> = variables.iter().map(|(name, value)| format!("({name:?} . {value:?})")).collect();
         let settings = crate::runtime::settings(home, None, "recall");
@@ -448,4 +454,22 @@ async fn only_emacs_lets_in_and_a_chat_takes_nothing_away() {
     let chat = Origin { source: Source::Gateway, ..origin() };
     assert!(engine.unlink_gateway(&chat, telegram).await.is_err());
     assert!(engine.unlink_gateway(&origin(), telegram).await.is_ok());
+}
+
+#[test]
+fn another_bot_counts_for_itself() {
+    let (home, fake) = (home(), Fake::start());
+    let mut running = Running::start(&home, &fake);
+    running.ask(":action :gateway :platform \"telegram\" :do :link");
+    running.let_in(&fake, 900, 7);
+    running.core.stop();
+    // Its numbers are far below those of the first.
+    let running = Running::start_as(&home, &fake, ANOTHER);
+    fake.updates(&[update(3, 7, "/help")]);
+    fake.until(|heard| (!heard.sent.is_empty()).then_some(()));
+    running.core.stop();
+    // What came by it counts once, too, over a restart.
+    let running = Running::start_as(&home, &fake, ANOTHER);
+    fake.until(|heard| (heard.offsets.last() == Some(&4)).then_some(()));
+    running.core.stop();
 }

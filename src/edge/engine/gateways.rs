@@ -26,6 +26,8 @@ pub(in crate::edge) struct Gateways {
     known: Mutex<BTreeMap<Platform, Gateway>>,
     /// The store was read: once, as what it says would take back what was decided since.
     loaded: tokio::sync::OnceCell<()>,
+    /// Held over a decision and its keeping: of two, the later counts here and in the store.
+    deciding: tokio::sync::Mutex<()>,
     /// Something about them changed.
     wake: Arc<Notify>,
 }
@@ -36,7 +38,8 @@ struct Gateway {
     linked: bool,
     named: Option<String>,
     state: String,
-    mark: i64,
+    /// Of which account, and the number of what came last by it: each counts by itself.
+    mark: (String, i64),
     door: Door,
 }
 
@@ -81,8 +84,10 @@ impl Engine {
             let gateway = known.entry(platform).or_default();
             let of_it = |key: &str| key == platform.name();
             gateway.linked = linked.iter().any(|record| of_it(&record.key) && record.body["linked"] == true);
-            let mark = marks.iter().find(|record| of_it(&record.key)).and_then(|record| record.body["number"].as_i64());
-            gateway.mark = mark.unwrap_or(0).max(gateway.mark);
+            if let Some(record) = marks.iter().find(|record| of_it(&record.key)) {
+                let account = record.body["account"].as_str().unwrap_or_default().to_string();
+                gateway.mark = (account, record.body["number"].as_i64().unwrap_or(0));
+            }
             let allowed = senders.iter().filter(|record| record.body["allowed"] == true).filter_map(|record| {
                 let (named, sender) = record.key.split_once(' ')?;
                 let name = record.body["name"].as_str().unwrap_or("");
@@ -132,15 +137,21 @@ impl Engine {
         });
     }
 
-    /// Returns the number of what came last.
-    pub(in crate::edge) fn gateway_mark(&self, platform: Platform) -> i64 {
-        self.with_gateway(platform, |gateway| gateway.mark)
+    /// Returns the number of what came last by an account; 0 where nothing came by it.
+    pub(in crate::edge) fn gateway_mark(&self, platform: Platform, account: &str) -> i64 {
+        self.with_gateway(platform, |gateway| if gateway.mark.0 == account { gateway.mark.1 } else { 0 })
     }
 
-    /// Stores that something came.
-    pub(in crate::edge) async fn mark_gateway(&self, platform: Platform, number: i64) -> Result<(), String> {
-        self.append(kind::GATEWAY_MARK, platform.name(), json!({ "number": number })).await?;
-        self.with_gateway(platform, |gateway| gateway.mark = gateway.mark.max(number));
+    /// Stores that something came by an account.
+    pub(in crate::edge) async fn mark_gateway(
+        &self,
+        platform: Platform,
+        account: &str,
+        number: i64,
+    ) -> Result<(), String> {
+        let body = json!({ "account": account, "number": number });
+        self.append(kind::GATEWAY_MARK, platform.name(), body).await?;
+        self.with_gateway(platform, |gateway| gateway.mark = (account.to_string(), number));
         Ok(())
     }
 
@@ -194,6 +205,7 @@ impl Engine {
     pub async fn link_gateway(&self, origin: &Origin, platform: Platform) -> Result<String, String> {
         only_emacs(origin)?;
         self.load_gateways().await?;
+        let _one = self.gateways.deciding.lock().await;
         match platform {
             Platform::Telegram => self.telegram().map(drop)?,
         }
@@ -212,6 +224,7 @@ impl Engine {
     pub async fn unlink_gateway(&self, origin: &Origin, platform: Platform) -> Result<String, String> {
         may_take_away(origin)?;
         self.load_gateways().await?;
+        let _one = self.gateways.deciding.lock().await;
         self.with_gateway(platform, |gateway| (gateway.linked, gateway.named) = (false, None));
         self.gateways.wake.notify_one();
         let what = format!("the gateway {} is not linked any more", platform.name());
@@ -246,6 +259,7 @@ impl Engine {
     pub async fn allow_sender(&self, origin: &Origin, platform: Platform, sender: &str) -> Result<String, String> {
         only_emacs(origin)?;
         self.load_gateways().await?;
+        let _one = self.gateways.deciding.lock().await;
         let name = self.with_gateway(platform, |gateway| gateway.door.paired(sender).map(str::to_string));
         let name = name.ok_or("this sender has not sent a pairing code; make one and have it sent first")?;
         let what = format!("{sender} may write by {}", platform.name());
@@ -263,13 +277,22 @@ impl Engine {
     pub async fn revoke_sender(&self, origin: &Origin, platform: Platform, sender: &str) -> Result<String, String> {
         may_take_away(origin)?;
         self.load_gateways().await?;
-        if !self.with_gateway(platform, |gateway| gateway.door.revoke(sender)) {
+        let _one = self.gateways.deciding.lock().await;
+        // At once, whatever becomes of the store; where that failed, it is kept when it is said again.
+        let was = self.with_gateway(platform, |gateway| gateway.door.revoke(sender));
+        if !was && !self.is_kept_as_allowed(platform, sender).await? {
             return Err("this sender is not let in, so there is nothing to take back".to_string());
         }
         let what = format!("{sender} may not write by {} any more", platform.name());
         let record = (kind::GATEWAY_SENDER, key(platform, sender), json!({ "allowed": false }));
         self.keep_gateway(origin, Ruling::Revoked, (&what, record)).await?;
         Ok(what)
+    }
+
+    /// Returns whether the store says that a sender is let in.
+    async fn is_kept_as_allowed(&self, platform: Platform, sender: &str) -> Result<bool, String> {
+        let (senders, key) = (self.archive.latest_each(kind::GATEWAY_SENDER).await?, key(platform, sender));
+        Ok(senders.iter().any(|record| record.key == key && record.body["allowed"] == true))
     }
 
     /// Stores a decision in one piece with what it decides.

@@ -18,6 +18,9 @@ pub(in crate::edge) trait Messenger: Send + Sync {
     /// Returns which one it is.
     fn platform(&self) -> Platform;
 
+    /// Returns by which account it is reached; numbers of what comes are those of one account. It is no secret.
+    fn account(&self) -> &str;
+
     /// Finds out under what name it is linked.
     async fn linked_as(&self) -> Result<String, Trouble>;
 

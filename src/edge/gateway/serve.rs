@@ -90,7 +90,9 @@ pub(in crate::edge) async fn serve(engine: Weak<Engine>, messenger: Arc<dyn Mess
         (Chats { engine: engine.clone(), sender, open: HashMap::new(), tasks: JoinSet::new() }, 0);
     let (platform, mut named) = (messenger.platform(), false);
     loop {
-        let Some(after) = engine.upgrade().map(|engine| engine.gateway_mark(platform)) else { return };
+        let Some(after) = engine.upgrade().map(|engine| engine.gateway_mark(platform, messenger.account())) else {
+            return;
+        };
         let came = match named {
             true => messenger.receive(after).await.map(|arrived| fresh(arrived, after)),
             false => messenger.linked_as().await.map(|name| {
@@ -138,7 +140,7 @@ impl Chats {
         let platform = self.sender.messenger.platform();
         for one in arrived {
             let unstored = |_| Trouble::Passing("what came cannot be noted in the store, so nothing is taken");
-            engine.mark_gateway(platform, one.number).await.map_err(unstored)?;
+            engine.mark_gateway(platform, self.sender.messenger.account(), one.number).await.map_err(unstored)?;
             let Some(message) = one.message else { continue };
             if engine.gateway_lets_in(platform, &message) {
                 self.hand_on(engine, message);

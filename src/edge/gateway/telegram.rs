@@ -91,6 +91,11 @@ impl Messenger for Telegram {
         Platform::Telegram
     }
 
+    /// The bot's number, which stands before the secret part of its token.
+    fn account(&self) -> &str {
+        self.token.expose().split_once(':').map_or("", |(bot, _)| bot)
+    }
+
     async fn linked_as(&self) -> Result<String, Trouble> {
         let me = self.call("getMe", json!({}), CALL).await?;
         let name = me["username"].as_str().ok_or(Trouble::Passing("its answer cannot be understood"))?;

@@ -11,15 +11,25 @@ use crate::edge::engine::gateways::ListedGateway;
 use crate::edge::gateway::Messenger;
 use crate::edge::gateway::serve::serve;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// How long after the store could not be read that is tried again.
+const PAUSE: Duration = Duration::from_secs(30);
 
 /// Serves the messengers that are linked, as long as the engine lives.
 pub(super) async fn follow(engine: Weak<Engine>) {
-    let Some(here) = engine.upgrade() else { return };
-    if let Err(why) = here.load_gateways().await {
-        return here.say(LogLevel::Error, &format!("no messenger is served: {why}"));
+    let Some(wake) = engine.upgrade().map(|here| here.gateways_wake()) else { return };
+    let mut said = String::new();
+    loop {
+        let Some(here) = engine.upgrade() else { return };
+        let Err(why) = here.load_gateways().await else { break };
+        if why != said {
+            here.say(LogLevel::Error, &format!("no messenger is served until the store can be read: {why}"));
+            said = why;
+        }
+        drop(here);
+        tokio::select! { () = tokio::time::sleep(PAUSE) => {}, () = wake.notified() => {} }
     }
-    let wake = here.gateways_wake();
-    drop(here);
     loop {
         let Some(here) = engine.upgrade() else { return };
         let messenger: Option<Arc<dyn Messenger>> = match here.gateway_is_linked(Platform::Telegram) {
