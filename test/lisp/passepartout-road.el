@@ -151,7 +151,9 @@ ONLY is a regular expression for their names, or nil for all."
 
 (defun passepartout-road-owner (settings)
   "Start a program that owns the store by SETTINGS, a plist as text.
-Return its process, which ends by SIGTERM once everything is saved.
+Return its process, which saves everything and ends once the file that
+it has the settings from is gone: a signal that comes in the wrong
+moment can hang an Emacs.
 This is the one place that knows which program that is."
   (let* ((file (make-temp-file "passepartout-settings" nil nil settings))
          (process-environment
@@ -184,20 +186,24 @@ This is the one place that knows which program that is."
     (cl-letf (((symbol-function 'passepartout-events--settings)
                (lambda () settings)))
       (passepartout-start))
-    (while t (accept-process-output nil 1))))
+    (let* ((parent (lambda ()
+                     (alist-get 'ppid (process-attributes (emacs-pid)))))
+           (began-by (funcall parent)))
+      (while (and (file-exists-p file) (eql began-by (funcall parent)))
+        (accept-process-output nil 0.02)))
+    (passepartout-stop)))
 
 (defun passepartout-road--end ()
   "End the owner and wait until it has saved everything."
   (let ((owner passepartout-road--owner))
     (setq passepartout-road--owner nil)
     (when owner
+      (delete-file (process-get owner 'settings))
       (when (process-live-p owner)
-        (signal-process owner 'SIGTERM)
         (let ((until (+ (float-time) 20)))
           (while (and (process-live-p owner) (< (float-time) until))
             (accept-process-output owner 0.02)))
         (when (process-live-p owner) (delete-process owner)))
-      (ignore-errors (delete-file (process-get owner 'settings)))
       (kill-buffer (process-buffer owner)))))
 
 ;;;; The road
