@@ -5,7 +5,7 @@
 
 use crate::domain::gate::secret::mask;
 use crate::domain::id::NodeId;
-use crate::domain::label::Labels;
+use crate::domain::label::{Labels, Privacy};
 use crate::domain::memory::view::View;
 use crate::domain::port::{
     Completion, Ended, Locality, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed, Thinking,
@@ -103,7 +103,7 @@ impl RecallProvider {
                 search: &|query, limit| source.search(query, limit),
                 now,
                 focus: source.focus(),
-                narrowed: source.narrowed(),
+                narrowed: source.narrowed().map(|narrowed| hushed(narrowed, &view, may_see)),
                 local: &|at| at.to_zoned(zone.clone()).datetime(),
             };
             answer(&parse(&typed, now), &notes)
@@ -112,6 +112,19 @@ impl RecallProvider {
             let text = "the built-in provider failed on this request; please say it in other words, and report it";
             ProviderError::new(NAME, ProviderErrorKind::Garbled, text)
         })
+    }
+}
+
+/// Says to who may not see everything only that the notes are narrowed, and not by which heading or folder, unless it is
+/// a heading that may be seen.
+fn hushed(narrowed: Narrowed, view: &View, may_see: Privacy) -> Narrowed {
+    let seen = narrowed.source.as_ref().is_some_and(|source| view.get(source).is_some());
+    match seen || may_see == Privacy::Private {
+        true => narrowed,
+        false => Narrowed {
+            words: "Only a part of the notes is looked at, as the user has narrowed them.".to_string(),
+            source: None,
+        },
     }
 }
 
