@@ -25,7 +25,8 @@ impl Sent {
         let text = with_number(text, self.last);
         self.bytes += text.len();
         self.kept.push_back(text.clone());
-        while self.bytes > KEPT || self.kept.len() > MESSAGES {
+        // The newest is kept however long it is: it may be all that was not seen.
+        while self.kept.len() > 1 && (self.bytes > KEPT || self.kept.len() > MESSAGES) {
             let Some(oldest) = self.kept.pop_front() else { break };
             self.bytes = self.bytes.saturating_sub(oldest.len());
         }
