@@ -14,13 +14,21 @@ pub struct Rights {
     pub approve: bool,
     /// May see nodes that are private.
     pub see_private: bool,
+    /// It is a human's own by its road, and not by what the user granted to a program.
+    pub own: bool,
 }
 
 impl Rights {
     /// A human's own channel on this machine.
-    pub const HUMAN: Rights = Rights { read: true, propose: true, approve: true, see_private: true };
+    pub const HUMAN: Rights = Rights { read: true, propose: true, approve: true, see_private: true, own: true };
     /// What nothing has been granted to.
-    pub const NONE: Rights = Rights { read: false, propose: false, approve: false, see_private: false };
+    pub const NONE: Rights = Rights { read: false, propose: false, approve: false, see_private: false, own: false };
+
+    /// Returns whether what only a human does may be done by it without a plan: to move the focus, to choose who is asked,
+    /// to count a note from outside as one's own, to go back in time. Who was granted to decide about plans may not.
+    pub fn may_steer(self) -> bool {
+        self.approve && self.own
+    }
 
     /// Returns what a channel with these rights may not do of what `needed` names, in words; `None` when it may do all.
     pub fn missing(self, needed: Rights) -> Option<&'static str> {

@@ -562,7 +562,7 @@ fn models(engine: &Engine, asked: bool) -> Check {
 
 async fn ask_providers(engine: &Arc<Engine>, origin: &Origin) -> Vec<Check> {
     // One that was never contacted is told of its user only where a human wants just that.
-    let wish = Wish { fresh: true, contact: origin.rights.approve };
+    let wish = Wish { fresh: true, contact: origin.rights.may_steer() };
     let ask = async |name: String| (engine.model_list(origin, &name, wish).await, name);
     // All at once: one that is slow holds nobody up but the end.
     let lists = join_all(engine.listable().into_iter().map(ask)).await;

@@ -213,6 +213,41 @@ fn without_a_model_a_program_is_answered_from_what_is_open() {
     assert!(!told.contains("octor [") && !told.contains("Call the doctor]") && !told.contains("Pay Mara"), "{told}");
     let own: String = owner.heard.iter().map(|m| text(m, "text")).collect();
     assert!(own.contains("Call the doctor") && own.contains("Pay Mara"), "the user sees both: {own}");
+    // Nor by which private heading the user has narrowed what is looked at.
+    owner.request("focus", Plist::new().text("line", "focus Call the doctor"));
+    program.heard.clear();
+    program.say("what are my todos?");
+    program.turn_done();
+    let told = program.streamed();
+    assert!(told.contains("Only a part of the notes is looked at") && !told.contains("doctor"), "{told}");
+    owner.say("what are my todos?");
+    owner.turn_done();
+    let own: String = owner.heard.iter().map(|m| text(m, "text")).collect();
+    assert!(own.contains("Only “Call the doctor” is looked at"), "{own}");
+}
+
+#[test]
+fn a_conversation_that_cannot_be_named_so_is_refused_and_the_connection_lives() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let (_owner, at) = owner(&home, None);
+    let mut program = Program::join(&home, at, "");
+    for name in ["a b", "x/y", ""] {
+        let text = format!(
+            "(:type :event :meta (:session-id \"{name}\") :payload (:sensor :user-input :text \"what is due?\"))"
+        );
+        program.send(&text);
+        let refused = program.wait("that it is refused", |m| action(m) == Some("protocol-error"));
+        assert!(refused.text_at("text").is_some_and(|why| why.contains("has a name of 1 to")), "{refused}");
+    }
+    program.say("what is due?");
+    assert_eq!(program.turn_done().text_at("status"), Some("answered"));
+    // Who says that it goes is not waited for.
+    let mut program = Program::join(&home, at, ":seen 0");
+    let token = program.welcome.text_at("resume").expect("a token").to_string();
+    program.send("(:type :event :payload (:action :leaving))");
+    while program.next().is_some() {}
+    let again = Program::join(&home, at, &format!(":resume \"{token}\" :seen 0"));
+    assert!(!again.welcome.flag_at("resumed"), "{}", again.welcome);
 }
 
 #[test]
@@ -361,6 +396,18 @@ fn what_a_program_proposes_waits_and_only_one_that_was_granted_it_decides() {
     assert!(!row.flag_at("private") && !row.flag_at("approve") && row.flag_at("ruled"), "{row}");
     let granted = owner.request("client-grant", Plist::new().int("client", id).keyword("grant", "approve"));
     assert!(granted.text_at("text").is_some_and(|said| said.contains("decide about plans")), "{granted}");
+    // To decide about plans is not to be the user: what only a human's own channel does, it does not.
+    for (request, payload) in [
+        ("endorse", Plist::new().text("id", "tiles")),
+        ("set-cascade", Plist::new().texts("cascade", ["fake"])),
+        ("cassette-record", Plist::new().text("file", home.file("tape.jsonl"))),
+        ("focus", Plist::new().text("line", "set a b")),
+    ] {
+        let refused = program.request(request, payload);
+        assert!(refused.text_at("error").is_some(), "{request}: {refused}");
+    }
+    let undone = program.request("undo", Plist::new());
+    assert!(undone.text_at("error").is_some() || undone.text_at("shown").is_none(), "{undone}");
     let shown = displayed(&mut program, &plan);
     program.event("approval", approval(&plan, &shown));
     let done = meanwhile(&mut owner, || program.turn_done());

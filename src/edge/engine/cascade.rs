@@ -128,7 +128,7 @@ impl Engine {
     /// # Errors
     /// When the channel may not decide that, a provider cannot be used, or it could not be stored: then nothing changes.
     pub async fn set_cascade(self: &Arc<Self>, origin: &Origin, choice: Choice) -> Result<String, String> {
-        if !origin.rights.approve {
+        if !origin.rights.may_steer() {
             let way_out = "do it in Emacs, or in a terminal that the agent did not start";
             return Err(format!("this channel may not choose providers; {way_out}"));
         }

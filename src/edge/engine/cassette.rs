@@ -100,7 +100,7 @@ impl Engine {
 }
 
 fn allowed(origin: &Origin) -> Result<(), String> {
-    match origin.rights.approve {
+    match origin.rights.may_steer() {
         true => Ok(()),
         false => {
             Err("this channel may not record; do it in Emacs, or in a terminal that the agent did not start".into())

@@ -148,7 +148,7 @@ impl Engine {
     /// In words; the focus is as it was.
     pub async fn move_focus(&self, origin: &Origin, to: Turnabout) -> Result<String, String> {
         let moves = to != Turnabout::Show;
-        if moves && !origin.rights.approve {
+        if moves && !origin.rights.may_steer() {
             return Err("the focus is moved in Emacs, not by a command or a program".to_string());
         }
         if !moves && !origin.rights.see_private {

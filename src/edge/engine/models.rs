@@ -118,7 +118,7 @@ impl Engine {
             if !wish.contact {
                 return Ok(listing(None, Err(UNMET.to_string())));
             }
-            if !origin.rights.approve {
+            if !origin.rights.may_steer() {
                 let way_out = "do it in Emacs, or in a terminal that the agent did not start";
                 return Err(format!("this channel may not have a new provider contacted; {way_out}"));
             }

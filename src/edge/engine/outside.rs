@@ -414,7 +414,7 @@ impl Engine {
     /// # Errors
     /// When the channel is no human's own, nothing of that name is there, or it could not be stored.
     pub async fn endorse(self: &Arc<Self>, origin: &Origin, what: &str) -> Result<String, String> {
-        if !origin.rights.approve {
+        if !origin.rights.may_steer() {
             return Err(
                 "this channel may not vouch for texts; do it in Emacs, or in a terminal that the agent did not start"
                     .to_string(),

@@ -106,11 +106,11 @@ impl Engine {
             Some(name) => Some(self.presets().get(name)?.clone()),
             None => None,
         };
-        if now.is_some() && now != wanted && !origin.rights.approve {
+        if now.is_some() && now != wanted && !origin.rights.may_steer() {
             let way_out = "do it in Emacs, or in a terminal that the agent did not start";
             return Err(format!("this channel may not take a preset back, as that gives something again; {way_out}"));
         }
-        if preset.as_ref().is_some_and(|preset| !preset.order.is_empty()) && !origin.rights.approve {
+        if preset.as_ref().is_some_and(|preset| !preset.order.is_empty()) && !origin.rights.may_steer() {
             let way_out = "do it in Emacs, or in a terminal that the agent did not start";
             return Err(format!("this channel may not choose who is asked, as that preset does; {way_out}"));
         }

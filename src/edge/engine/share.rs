@@ -44,7 +44,7 @@ impl Engine {
     /// # Errors
     /// When the channel may not decide that, or it could not be stored.
     pub(super) async fn let_go(&self, origin: &Origin) -> Result<String, String> {
-        if !origin.rights.approve {
+        if !origin.rights.may_steer() {
             return Err(
                 "this channel may not let notes go; do it in Emacs, or in a terminal that the agent did not start"
                     .to_string(),

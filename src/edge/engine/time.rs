@@ -149,7 +149,7 @@ impl Engine {
         turn: TurnId,
         sink: Sink<'_>,
     ) -> Result<Finished, String> {
-        if !origin.rights.approve {
+        if !origin.rights.may_steer() {
             return Err("this channel may not take anything back; do it in Emacs or at a terminal".to_string());
         }
         let prepared = {

@@ -31,6 +31,12 @@ pub fn is_ping(message: &Sexp) -> bool {
     message.name_at("type") == Some("event") && action == Some(PING)
 }
 
+/// Returns whether a message of a client says that it goes, and does not come back.
+pub fn leaves(message: &Sexp) -> bool {
+    let action = message.get("payload").and_then(|payload| payload.name_at("action"));
+    message.name_at("type") == Some("event") && action == Some(LEAVING)
+}
+
 /// Returns whether a message is a sign of life and nothing else. It is looked at as text: who passes messages on reads
 /// none of them.
 pub fn is_alive(text: &str) -> bool {

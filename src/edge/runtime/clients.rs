@@ -70,7 +70,7 @@ impl Kind {
 }
 
 /// What a client may do that nothing was granted to: it reads what is open, and has things proposed.
-const STRANGER: Rights = Rights { read: true, propose: true, approve: false, see_private: false };
+const STRANGER: Rights = Rights { read: true, propose: true, ..Rights::NONE };
 /// The name of a conversation within a client's own has at most so many characters.
 const SESSION: usize = 100;
 
@@ -122,6 +122,8 @@ pub(super) struct Channel {
     /// The session of messages that name none; of a command, the only one.
     session: String,
     rights: Mutex<Rights>,
+    /// How often what was granted was taken back.
+    withdrawn: AtomicUsize,
     about: Mutex<About>,
     /// It is to go.
     dismissed: Notify,
@@ -131,6 +133,8 @@ pub(super) struct Channel {
     pub(super) editor: Arc<EmacsEditor>,
     /// It did not answer a question, and nothing that its Lisp sends has come from it since.
     silent: AtomicBool,
+    /// Its connection broke, and it may come back.
+    away: AtomicBool,
     waiting: AtomicUsize,
     room: Notify,
     /// One for each request that may be answered at once.
@@ -200,12 +204,14 @@ impl Channel {
             name,
             session,
             rights,
+            withdrawn: AtomicUsize::new(0),
             about,
             dismissed,
             doubt,
             outbox,
             editor,
             silent,
+            away: AtomicBool::new(false),
             waiting,
             room,
             seats,
@@ -232,13 +238,21 @@ impl Channel {
         &self.session
     }
 
-    /// Lets a client do more, as long as its connection lasts.
+    /// Returns how often what was granted was taken back: a grant counts only when it is so often still.
+    pub(super) fn withdrawn(&self) -> usize {
+        self.withdrawn.load(Ordering::Relaxed)
+    }
+
+    /// Lets a client do more, as long as its connection lasts; `withdrawn` is from when the user wanted it.
     ///
     /// # Errors
-    /// In words, when it is nobody to whom something is granted, or does not show plans.
-    pub(super) fn grant(&self, grant: Grant) -> Result<(), String> {
+    /// In words, when it is nobody to whom something is granted, does not show plans, or the user took it back since.
+    pub(super) fn grant(&self, grant: Grant, withdrawn: usize) -> Result<(), String> {
         self.may_be_granted(grant)?;
         let mut rights = self.rights.lock();
+        if self.withdrawn.load(Ordering::Relaxed) != withdrawn {
+            return Err(format!("what is granted to {} was taken back meanwhile", self.name));
+        }
         rights.see_private = true;
         rights.approve |= grant == Grant::Approve;
         Ok(())
@@ -269,8 +283,15 @@ impl Channel {
         if self.kind != Kind::Client {
             return Err(format!("nothing was granted to {}", self.name));
         }
-        *self.rights.lock() = STRANGER;
+        let mut rights = self.rights.lock();
+        self.withdrawn.fetch_add(1, Ordering::Relaxed);
+        *rights = STRANGER;
         Ok(())
+    }
+
+    /// Notes whether it has a connection: who has none is asked nothing.
+    pub(super) fn note_away(&self, away: bool) {
+        self.away.store(away, Ordering::Relaxed);
     }
 
     /// Ends its connection.
@@ -299,16 +320,29 @@ impl Channel {
         Origin { source, session: SessionId(session), rights: self.rights() }
     }
 
+    /// Makes sure that a client can have a conversation of this name.
+    ///
+    /// # Errors
+    /// In words, when it cannot.
+    pub(super) fn may_name(&self, name: Option<&str>) -> Result<(), String> {
+        let odd = |c: char| c.is_control() || c.is_whitespace() || "/\"\\()".contains(c);
+        let wrong = |name: &str| name.is_empty() || name.chars().count() > SESSION || name.contains(odd);
+        match name.filter(|name| self.kind == Kind::Client && wrong(self.short(name)) && *name != self.session) {
+            None => Ok(()),
+            Some(_) => Err(format!(
+                "a conversation has a name of 1 to {SESSION} characters, without blanks, slashes, quotes and parentheses"
+            )),
+        }
+    }
+
+    /// Returns a name without the name of the client before it.
+    fn short<'a>(&self, name: &'a str) -> &'a str {
+        name.strip_prefix(self.session.as_str()).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name)
+    }
+
     /// Returns the full name of a conversation of a client; what it was told itself is known again.
     fn below(&self, name: &str) -> String {
-        let short = name.strip_prefix(self.session.as_str()).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name);
-        let odd = |c: &char| c.is_control() || c.is_whitespace() || "/\"\\()".contains(*c);
-        let plain: String = short.chars().filter(|c| !odd(c)).take(SESSION).collect();
-        if plain.is_empty() || name == self.session {
-            self.session.clone()
-        } else {
-            format!("{}/{plain}", self.session)
-        }
+        if name == self.session { self.session.clone() } else { format!("{}/{}", self.session, self.short(name)) }
     }
 
     /// Notes that a message waits for the loop, and waits itself while too much does.
@@ -384,9 +418,10 @@ impl Clients {
         self.channels.lock().values().cloned().collect()
     }
 
-    /// Returns the Emacsen.
+    /// Returns the Emacsen that can be asked something.
     pub(super) fn emacsen(&self) -> Vec<Arc<Channel>> {
-        self.channels.lock().values().filter(|channel| channel.kind == Kind::Emacs).cloned().collect()
+        let here = |channel: &&Arc<Channel>| channel.kind == Kind::Emacs && !channel.away.load(Ordering::Relaxed);
+        self.channels.lock().values().filter(here).cloned().collect()
     }
 
     /// Returns those that are told how things stand without asking.
@@ -727,15 +762,18 @@ mod tests {
             (Some("client-ab12"), "client-ab12"),
             (Some("chat-1"), "client-ab12/chat-1"),
             (Some("client-ab12/chat-1"), "client-ab12/chat-1"),
-            (Some("client-cd34/chat-1"), "client-ab12/client-cd34chat-1"),
             (Some("chat-1@box"), "client-ab12/chat-1@box"),
-            (Some("../é\n(x)"), "client-ab12/..éx"),
-            (Some("()"), "client-ab12"),
         ] {
+            assert_eq!(client.may_name(named), Ok(()));
             let origin = client.origin(named);
             assert_eq!((origin.source, origin.session.0.as_str(), origin.rights), (Source::Client, session, STRANGER));
         }
+        let long = "x".repeat(SESSION + 1);
+        for odd in ["", "a b", "client-cd34/chat-1", "client-ab12/a/b", "../x", "a\nb", "(x)", "\"", long.as_str()] {
+            assert!(client.may_name(Some(odd)).is_err(), "{odd:?}");
+        }
         let emacs = Channel::emacs(2, 78, outbox());
+        assert_eq!(emacs.may_name(Some("a b")), Ok(()), "its conversations are chats, which it names itself");
         assert_eq!(emacs.origin(Some("chat-1")).session.0, "chat-1");
         assert_eq!((emacs.origin(None).session.0.as_str(), emacs.origin(None).rights), ("emacs-78", Rights::HUMAN));
     }
@@ -744,18 +782,20 @@ mod tests {
     fn a_client_is_granted_what_it_can_do_and_nobody_else_anything() {
         let outbox = || Outbox::new(Box::new(|| {}));
         let client = Channel::client(4, "ab12", None, outbox());
-        assert!(client.grant(Grant::Approve).is_err_and(|why| why.contains("shows plans whole")));
+        assert!(client.grant(Grant::Approve, 0).is_err_and(|why| why.contains("shows plans whole")));
         assert_eq!(client.rights(), STRANGER);
-        assert_eq!(client.grant(Grant::Private), Ok(()));
+        assert_eq!(client.grant(Grant::Private, 0), Ok(()));
         assert_eq!(client.rights(), Rights { see_private: true, ..STRANGER });
         client.note_about(About { shows_plans: true, ..About::default() });
-        assert_eq!(client.grant(Grant::Approve), Ok(()));
-        assert_eq!(client.origin(None).rights, Rights::HUMAN);
+        assert_eq!(client.grant(Grant::Approve, 0), Ok(()));
+        assert_eq!(client.origin(None).rights, Rights { own: false, ..Rights::HUMAN });
+        assert!(!client.rights().may_steer(), "to decide about plans is not to be the user");
         assert_eq!(client.withdraw(), Ok(()));
+        assert!(client.grant(Grant::Private, 0).is_err_and(|why| why.contains("taken back meanwhile")));
         assert_eq!(client.origin(None).rights, STRANGER);
         for other in [Channel::cli(3, 77, false, outbox()), Channel::emacs(2, 78, outbox())] {
             let before = other.rights();
-            assert!(other.grant(Grant::Private).is_err() && other.withdraw().is_err());
+            assert!(other.grant(Grant::Private, 0).is_err() && other.withdraw().is_err());
             assert_eq!(other.rights(), before);
         }
     }

@@ -30,6 +30,11 @@ fn rules(who: &Channel) -> Result<(), String> {
 }
 
 impl Loop {
+    /// Returns how often what was granted to the client of a request was taken back by now.
+    pub(super) fn withdrawn(&self, payload: &Sexp) -> usize {
+        named(&self.registry, payload).map_or(0, |client| client.withdrawn())
+    }
+
     /// Does at once what takes something from a client: what it had set off is stopped.
     pub(super) fn tighten(&mut self, who: &Channel, request: Request, payload: &Sexp) {
         let tightens = matches!(request, Request::ClientWithdraw | Request::ClientEnd);
@@ -50,7 +55,7 @@ pub(super) async fn answer(
     engine: &Engine,
     registry: &Clients,
     who: &Channel,
-    (request, payload): (Request, &Sexp),
+    (request, payload, withdrawn): (Request, &Sexp, usize),
 ) -> Result<Plist, String> {
     if request == Request::Clients {
         return Ok(Plist::new().list("clients", registry.all().iter().map(|client| row(client, who).build())));
@@ -65,7 +70,7 @@ pub(super) async fn answer(
             client.may_be_granted(grant)?;
             let words = format!("{name} may {}", grant.words());
             engine.note_ruling(Ruling::Confirmed, &words, &who.name).await?;
-            client.grant(grant)?;
+            client.grant(grant, withdrawn)?;
             format!("{words}, as long as its connection lasts.")
         }
         Request::ClientEnd | Request::ClientWithdraw => {

@@ -5,7 +5,7 @@
 use crate::domain::sexp::plist::Plist;
 use crate::edge::peers::greeting::{As, Said, Welcome, greet, refuse, welcome};
 use crate::edge::peers::identity::{known_to_be_emacs, known_to_be_installed_emacs};
-use crate::edge::peers::lineage::at_terminal;
+use crate::edge::peers::lineage::{at_terminal, state_of};
 use crate::edge::peers::place::{Guard, Listening, listen_again};
 use crate::edge::peers::pulse;
 use crate::edge::peers::stream::{Broken, Incoming, write};
@@ -197,6 +197,7 @@ impl Door {
         let begin = || self.lines.begin((channel, bell), said.numbered.then_some(token), road.process);
         let (line, hold) = again.unwrap_or_else(begin);
         let channel = line.channel.clone();
+        channel.note_away(false);
         let welcome_words = Welcome {
             client: &channel.name,
             doubt: channel.doubt.as_deref(),
@@ -227,13 +228,17 @@ impl Door {
             () = self.inbox.closed() => End::Gone,
         };
         let end = match end {
-            End::Broken if line.token().is_some() => tokio::select! {
-                () = hold.lost() => return,
-                () = tokio::time::sleep(AWAY) => End::Gone,
-                () = channel.outbox.overflow() => End::Gone,
-                () = channel.until_dismissed() => End::Gone,
-                () = self.inbox.closed() => End::Gone,
-            },
+            End::Broken if line.token().is_some() => {
+                // Not of who has come back by another connection already.
+                line.hand_on(&hold, None, || channel.note_away(true));
+                tokio::select! {
+                    () = hold.lost() => return,
+                    () = gone(road.process) => End::Gone,
+                    () = channel.outbox.overflow() => End::Gone,
+                    () = channel.until_dismissed() => End::Gone,
+                    () = self.inbox.closed() => End::Gone,
+                }
+            }
             end => end,
         };
         // Somebody may have taken it up in this very moment.
@@ -267,6 +272,17 @@ impl Door {
         });
         Ok((channel, bell, token))
     }
+}
+
+/// Waits until a client whose connection broke has been away for too long, or its process has ended.
+async fn gone(process: Option<u32>) {
+    let ended = async {
+        while process.is_none_or(|process| state_of(process).is_some()) {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    // Late is gone, too.
+    let _ = tokio::time::timeout(AWAY, ended).await;
 }
 
 /// How a connection ends.
@@ -312,6 +328,7 @@ async fn hear(
         let number = letter.message.as_ref().ok().and_then(|message| line.number_of(message));
         match &letter.message {
             Err(why) => return End::Refused(why.clone()),
+            Ok(message) if pulse::leaves(message) => return End::Gone,
             Ok(message) if message.name_at("type") == Some("request") => {
                 let seat = channel.seats.clone().acquire_owned();
                 letter.seat = while_it_waits(seat, channel, inbox).await.ok();

@@ -209,7 +209,7 @@ mod tests {
         let (terminal, pipe) = (Channel::cli(3, 7, true, outbox()), Channel::cli(4, 7, false, outbox()));
         let client = || Channel::client(5, "ab", None, outbox());
         let granted = client();
-        granted.grant(Grant::Private).expect("it can be");
+        granted.grant(Grant::Private, 0).expect("it can be");
         for (then, now, process, taken) in [
             (emacs(), emacs(), Some(7), true),
             (emacs(), emacs(), Some(8), false),

@@ -456,7 +456,11 @@ impl Loop {
             Ok(message) => message,
             Err(why) => return channel.refuse(None, why),
         };
-        let origin = channel.origin(message.get("meta").and_then(|meta| meta.text_at("session-id")));
+        let session = message.get("meta").and_then(|meta| meta.text_at("session-id"));
+        if let Err(why) = channel.may_name(session) {
+            return channel.refuse(None, why);
+        }
+        let origin = channel.origin(session);
         let empty = Sexp::Nil;
         let payload = message.get("payload").unwrap_or(&empty).clone();
         match message.name_at("type") {
