@@ -19,7 +19,7 @@ pub(crate) fn client(home: &Home, front: &FakeServer, back: &FakeServer) -> Clie
 }
 
 /// The same with further settings.
-fn client_with(home: &Home, front: &FakeServer, back: &FakeServer, more: &str) -> Client {
+pub(crate) fn client_with(home: &Home, front: &FakeServer, back: &FakeServer, more: &str) -> Client {
     let one = crate::runtime::settings(home, Some(front), "\"fake\"");
     let (url, other) = (front.url(), back.url());
     let first = format!("(\"fake\" :kind \"openai\" :url \"{url}\" :model \"m\" :local t)");
@@ -35,7 +35,7 @@ fn client_with(home: &Home, front: &FakeServer, back: &FakeServer, more: &str) -
 }
 
 /// Waits for the end of a turn, and returns what was said in it and that end.
-fn told(client: &mut Client) -> (String, Sexp) {
+pub(crate) fn told(client: &mut Client) -> (String, Sexp) {
     let done = client.turn_done();
     (client.streamed(done.text_at("turn").unwrap_or_default()).concat(), done)
 }

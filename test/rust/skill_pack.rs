@@ -1,10 +1,14 @@
 //! A pack of hostile skills at work in whole turns: the agent goes on, nothing outside of their workers comes of them, and
 //! the list names each that failed.
 
+use crate::delegation::{both, client_with, told};
+use crate::runtime::{Client, approve};
 use crate::skill_host::{block, native_module, possible, workers};
 use crate::support::engine::{Home, origin, provide, tree, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::scope::Level;
+use passepartout::domain::sexp::plist::Plist;
+use passepartout::domain::sexp::reader::Sexp;
 use passepartout::domain::signal::{Origin, Source};
 use passepartout::domain::turn::Ending;
 use passepartout::edge::engine::Engine;
@@ -263,4 +267,57 @@ async fn a_pack_of_fifty_gates_is_asked_about_each_act() {
         assert!(known.runs.calls >= 1 && known.runs.failures == 0, "{n}: {:?}", known.runs);
     }
     engine.close().await;
+}
+
+/// Has the user read a skill that came from elsewhere to its end, and confirm it.
+fn confirm(client: &mut Client, folder: &str, name: &str) {
+    let asked = Plist::new().text("skill", name).text("file", format!("{folder}/{name}.org")).int("from", 0);
+    let page = client.request("skill-show", asked);
+    let shown = page.text_at("shown").unwrap_or_else(|| panic!("{page}")).to_string();
+    assert!(page.get("next").is_none(), "it is short: {page}");
+    let done = client.request("skill-confirm", Plist::new().text("skill", name).text("shown", shown));
+    let parked = done.list_at("plans").first().and_then(Sexp::as_text).unwrap_or_else(|| panic!("{done}")).to_string();
+    let plans = client.request("plans", Plist::new());
+    let plan = plans.list_at("plans").iter().find(|plan| plan.text_at("id") == Some(&parked)).expect("it waits").clone();
+    approve(client, &plan);
+    assert_eq!(told(client).1.text_at("status"), Some("answered"));
+}
+
+/// A skill that has work handed over in a loop: what was handed over hands nothing on, and only so much goes on at once.
+#[test]
+fn work_that_a_skill_hands_over_in_a_loop_comes_to_an_end() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    if !runtime.block_on(possible(&workers())) {
+        return;
+    }
+    let home = Home::new(&[("home.org", "* Kitchen\n")]);
+    let folder = home.file("elsewhere");
+    fs::create_dir_all(&folder).unwrap();
+    let over = r#"(list :tool "delegate-task" :args (list :task "Again and again.") :explanation "It takes a while.")"#;
+    for (name, code) in
+        [("again", over.to_string()), ("more", format!("(let (all) (dotimes (_ 32) (push {over} all)) (read (format \"%S\" all)))"))]
+    {
+        let front = format!("#+TITLE: {name}\n#+TRIGGER: words:{name}\n#+TOOLS: delegate-task\n* Code\n");
+        fs::write(format!("{folder}/{name}.org"), front + &block("handler", &format!("(lambda (_) {code})"))).unwrap();
+    }
+    let (front, back) = (FakeServer::start([]), FakeServer::start([]));
+    let more = format!(":skills-directories ({})", Sexp::text(folder.clone()));
+    let mut client = client_with(&home, &front, &back, &more);
+    for name in ["again", "more"] {
+        confirm(&mut client, &folder, name);
+    }
+    // What was handed over is a task that names the skill again, and hands nothing on.
+    back.push(says("No."));
+    let [(answer, _), (report, _)] = both(&mut client, "again, please");
+    assert!(answer.starts_with("delegate-task: It was handed over as “Again and again.”"), "{answer}");
+    assert_eq!(report, "The task “Again and again.” is done:\n\nNo.");
+    (0..3).for_each(|_| back.push(says("They are white.").silent_after("They")));
+    client.say("more, please");
+    let (answer, done) = told(&mut client);
+    let refused = "3 tasks go on already";
+    assert_eq!((answer.matches("It was handed over").count(), answer.matches(refused).count()), (3, 29), "{done}");
+    client.say("/tasks stop");
+    let stopped: Vec<String> = (0..4).map(|_| told(&mut client).0).collect();
+    let told_of = stopped.iter().filter(|said| said.starts_with("The task “Again and again.” was stopped")).count();
+    assert_eq!((told_of, back.requests().len(), front.requests().len()), (3, 4, 0), "{stopped:?}");
 }
