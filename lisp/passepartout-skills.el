@@ -472,6 +472,8 @@ Where the file or the line is not known it is plain text."
            skill (plist-get payload :line)
            (passepartout-view-line (plist-get payload :wrong) 1000))
           (insert "\n"))
+        (dolist (remark (plist-get payload :remarks))
+          (insert (passepartout-view-line remark 1000) "\n"))
         (dolist (test (plist-get payload :tests))
           (let ((ended (plist-get test :ended)))
             (insert (propertize (format "%-7s " ended)

@@ -283,6 +283,14 @@ impl Loaded {
         self.reports.iter().filter(noted).any(|report| report.file.as_ref().is_some_and(|file| same(file, path)))
     }
 
+    /// Returns why a skill would have no place among those that are loaded; `None` when it would have one.
+    pub fn why_out(&self, skill: &Skill) -> Option<String> {
+        let others = self.skills.iter().filter(|other| other.name != skill.name);
+        let ordered = order(others.chain([skill]).cloned().collect());
+        let why = ordered.left_out.into_iter().find(|(out, _)| out.name == skill.name)?.1;
+        Some(bounded(&self.why_left_out(&why)))
+    }
+
     /// Returns why a skill has no place in the order, with what may still come.
     fn why_left_out(&self, why: &OrderProblem) -> String {
         let known = |name: &str| self.reports.iter().find(|report| report.name == name).map(|report| &report.state);

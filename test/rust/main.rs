@@ -74,6 +74,7 @@ mod skill_host;
 mod skill_kit;
 mod skill_pack;
 mod skill_roles;
+mod skill_users;
 mod skill_write;
 mod skills_shipped;
 mod store;

@@ -278,7 +278,8 @@ fn confirm(client: &mut Client, folder: &str, name: &str) {
     let done = client.request("skill-confirm", Plist::new().text("skill", name).text("shown", shown));
     let parked = done.list_at("plans").first().and_then(Sexp::as_text).unwrap_or_else(|| panic!("{done}")).to_string();
     let plans = client.request("plans", Plist::new());
-    let plan = plans.list_at("plans").iter().find(|plan| plan.text_at("id") == Some(&parked)).expect("it waits").clone();
+    let plan =
+        plans.list_at("plans").iter().find(|plan| plan.text_at("id") == Some(&parked)).expect("it waits").clone();
     approve(client, &plan);
     assert_eq!(told(client).1.text_at("status"), Some("answered"));
 }
@@ -294,9 +295,10 @@ fn work_that_a_skill_hands_over_in_a_loop_comes_to_an_end() {
     let folder = home.file("elsewhere");
     fs::create_dir_all(&folder).unwrap();
     let over = r#"(list :tool "delegate-task" :args (list :task "Again and again.") :explanation "It takes a while.")"#;
-    for (name, code) in
-        [("again", over.to_string()), ("more", format!("(let (all) (dotimes (_ 32) (push {over} all)) (read (format \"%S\" all)))"))]
-    {
+    for (name, code) in [
+        ("again", over.to_string()),
+        ("more", format!("(let (all) (dotimes (_ 32) (push {over} all)) (read (format \"%S\" all)))")),
+    ] {
         let front = format!("#+TITLE: {name}\n#+TRIGGER: words:{name}\n#+TOOLS: delegate-task\n* Code\n");
         fs::write(format!("{folder}/{name}.org"), front + &block("handler", &format!("(lambda (_) {code})"))).unwrap();
     }

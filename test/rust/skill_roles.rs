@@ -446,7 +446,7 @@ async fn lisp_is_tried_out_and_a_gate_that_belies_its_examples_keeps_its_skill_o
         ),
         (
             skill(&[("trigger", "(lambda (_) t"), ("gate", gate)]),
-            "line 8: its Lisp, in the block “trigger”: End of file during parsing",
+            "line 8: column 1: “(” is not closed, in the block “trigger”",
         ),
         (skill(&[("job", "17")]), "its Lisp, in the block “job”: The block “job” comes to no function"),
         (

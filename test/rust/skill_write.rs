@@ -184,7 +184,7 @@ async fn a_change_of_shared_code_is_told_as_one_of_what_uses_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_come_to_be_loaded_is_put_back() {
+async fn what_would_not_come_to_be_loaded_is_not_written() {
     let needs = READING.replace("#+TOOLS: memory-search", "#+DEPENDS_ON: nobody");
     let make = calls("create-skill", json!({"skill": "reading", "text": needs}));
     let edit = json!({"skill": "mine", "old": "#+TOOLS: memory-search", "new": "#+DEPENDS_ON: nobody"});
@@ -194,7 +194,7 @@ async fn what_does_not_come_to_be_loaded_is_put_back() {
         study.home.approve(&study.engine, &plan).await.unwrap();
         assert!(matches!(status(&study.engine, &plan), PlanStatus::Failed(_)), "{:?}", status(&study.engine, &plan));
         assert_eq!(study.text(name).as_deref(), before);
-        assert!(study.last().contains("nobody") && study.last().contains("put back"), "{}", study.last());
+        assert!(study.last().contains("nobody") && study.last().contains("Nothing was changed"), "{}", study.last());
         assert_eq!(study.state("mine"), "loaded");
         study.engine.close().await;
     }

@@ -46,6 +46,10 @@ pub fn of_skill(skill: &Skill, waits: bool) -> Vec<String> {
     if skill.rules.len() > RULES {
         lines.push(format!("{} rules more{}", skill.rules.len() - RULES, already(", which hold already")));
     }
+    if skill.prompt.is_none() && !skill.triggers.is_empty() && roles(skill).iter().any(|role| is_triggered(*role)) {
+        let when: Vec<String> = skill.triggers.iter().map(ToString::to_string).collect();
+        lines.push(format!("that its Lisp is asked when {}", when.join(", or ")));
+    }
     for role in roles(skill) {
         let already = if role == Role::Gate { already(", and is asked already") } else { "" };
         lines.push(format!("Lisp in a worker that reaches nothing: {}{already}", of_role(role)));
@@ -91,6 +95,11 @@ fn of_role(role: Role) -> &'static str {
         Role::Job => "it does work when that is due, once you confirmed the heading that wants it",
         Role::Tests => "tests, which are run when you test the skill",
     }
+}
+
+/// Returns whether a block is called when a trigger matches.
+fn is_triggered(role: Role) -> bool {
+    matches!(role, Role::Trigger | Role::Prompt | Role::Handler)
 }
 
 /// Returns what the Lisp of a skill is for, each once.

@@ -3,6 +3,9 @@
 //! Nothing here is run. A block without such a name is for people, as an example in the prose is.
 
 use crate::domain::hash::ContentHasher;
+use crate::domain::lisp::Place;
+use crate::domain::lisp::check::unbalanced;
+use crate::domain::lisp::scan::scan;
 use crate::domain::org::outline::Outline;
 use crate::domain::skill::SkillProblem;
 use crate::domain::skill::slip;
@@ -86,6 +89,21 @@ pub struct Block {
     pub code: String,
 }
 
+impl Block {
+    /// Returns the first bracket or string of it that does not fit, with where it stands in the file; `None` when all do.
+    pub fn unbalanced(&self) -> Option<SkillProblem> {
+        // So that every line that is told is one of the file.
+        let before = usize::try_from(self.line).ok()?.saturating_sub(1);
+        let text = "\n".repeat(before) + &self.code;
+        let found = scan(&text).ok()?;
+        let fault = unbalanced(&found).into_iter().next()?;
+        let line = u32::try_from(Place::of(&text, fault.at).line).unwrap_or(self.line);
+        let words = fault.words(&text);
+        let words = words.strip_prefix(&format!("line {line}, ")).unwrap_or(&words);
+        Some(SkillProblem::Section { line, text: format!("{words}, in the block “{}”", self.role.name()) })
+    }
+}
+
 /// What a gate in Lisp should say of one call of a tool; no facts are found out for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateExample {
@@ -112,6 +130,8 @@ pub struct Lisp {
     pub foreign: Option<(Role, u32)>,
     /// The blocks whose names are nearly those that say what for: the line, the name, and what is probably meant.
     pub slips: Vec<(u32, String, Role)>,
+    /// The lines on which blocks begin that are for something and have no end.
+    pub unended: Vec<u32>,
 }
 
 impl Lisp {
@@ -167,7 +187,8 @@ impl Lisp {
     /// Looks whether it can be run as it is meant.
     ///
     /// # Errors
-    /// When there is more of it than may be, or a role that one block has is taken twice.
+    /// When there is more of it than may be, a role that one block has is taken twice, or brackets do not fit together in a
+    /// block that is run.
     pub fn check(&self) -> Result<(), SkillProblem> {
         if self.blocks.iter().map(|block| block.code.len()).sum::<usize>() > MAX_LISP {
             return Err(SkillProblem::TooLarge { what: "Lisp", limit: "64 kB" });
@@ -187,14 +208,13 @@ impl Lisp {
         }
         let mut seen = BTreeSet::new();
         let mut functions = self.blocks.iter().filter(|block| block.role.is_function());
-        match functions.find(|block| !seen.insert(block.role)) {
-            None => Ok(()),
-            Some(Block { role, line, .. }) => {
-                let text =
-                    format!("this is a second block named “{}”; a skill has one, so make one of both", role.name());
-                Err(SkillProblem::Section { line: *line, text })
-            }
+        if let Some(Block { role, line, .. }) = functions.find(|block| !seen.insert(block.role)) {
+            let text = format!("this is a second block named “{}”; a skill has one, so make one of both", role.name());
+            return Err(SkillProblem::Section { line: *line, text });
         }
+        // What is wrong in tests keeps nothing out.
+        let run = self.blocks.iter().filter(|block| block.role != Role::Tests);
+        run.filter_map(Block::unbalanced).next().map_or(Ok(()), Err)
     }
 
     fn section(&mut self, text: &str, first: u32) {
@@ -205,7 +225,7 @@ impl Lisp {
             // Org writes a comma before such a line inside a block: the block before it lost its end, and what begins
             // here may not be lost in it.
             if low.starts_with("#+begin_src") || named(&low).is_some() {
-                self.close(open.take());
+                self.lost_its_end(open.take());
             }
             if let Some(block) = &mut open {
                 if low.starts_with("#+end_src") {
@@ -230,7 +250,13 @@ impl Lisp {
                 name = None;
             }
         }
-        // Without its end it is no block to Org; a gate that lost it must not be lost with it.
+        self.lost_its_end(open);
+    }
+
+    /// Closes a block without an end: it is none to Org, and a gate that lost its end must not be lost with it.
+    fn lost_its_end(&mut self, open: Option<Open<'_>>) {
+        let line = open.as_ref().filter(|open| open.lisp && open.role.is_some()).map(|open| open.line);
+        self.unended.extend(line.map(|line| line.saturating_sub(1)));
         self.close(open);
     }
 

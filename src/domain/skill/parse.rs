@@ -371,6 +371,9 @@ fn remarks(skill: &mut Skill) {
         let text = format!("Line {line}: the block “{name}” is not run; if “{}” is meant, write that.", role.name());
         skill.remarks.push(text);
     }
+    for line in &skill.lisp.unended {
+        skill.remarks.push(format!("Line {line}: this block has no #+end_src; Org takes it for no block at all."));
+    }
     if skill.lisp.others > 0 {
         let (verb, them) = if skill.lisp.others == 1 { ("block has", "it") } else { ("blocks have", "them") };
         let text = format!("{} Lisp {verb} no name that says what for, so nobody runs {them}.", skill.lisp.others);

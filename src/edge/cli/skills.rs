@@ -258,7 +258,7 @@ fn print_tested(tested: &Tested, as_json: bool, out: &mut dyn Write) -> Result<(
         let (line, why) = tested.wrong.clone().unzip();
         let said = json!({
             "file": tested.file, "holds": tested.holds(), "line": line.flatten(), "wrong": why,
-            "tests": tests.collect::<Vec<_>>(),
+            "tests": tests.collect::<Vec<_>>(), "remarks": tested.remarks,
         });
         writeln!(out, "{said}")?;
         return Ok(());
@@ -268,6 +268,9 @@ fn print_tested(tested: &Tested, as_json: bool, out: &mut dyn Write) -> Result<(
     writeln!(out, "{}", tested.words())?;
     if let Some((line, why)) = &tested.wrong {
         writeln!(out, "{}: {}", at(*line), readable(why))?;
+    }
+    for remark in &tested.remarks {
+        writeln!(out, "{file}: {}", readable(remark))?;
     }
     for test in &tested.tests {
         let why = if test.why.is_empty() { String::new() } else { format!(": {}", readable(&test.why)) };

@@ -72,6 +72,8 @@ pub struct Tested {
     pub kept_out: bool,
     /// Its tests, in their order in the file.
     pub tests: Vec<TestLine>,
+    /// What is odd about it, and keeps nothing out.
+    pub remarks: Vec<String>,
 }
 
 impl Tested {
@@ -159,9 +161,14 @@ impl Engine {
     }
 
     async fn tested(&self, file: String, skill: &Skill) -> Result<Tested, String> {
+        let remarks = skill.remarks.clone();
+        let out = |wrong| Tested { wrong: Some(wrong), kept_out: true, remarks: remarks.clone(), ..Tested::default() };
+        if let Some(why) = self.skills().loaded.why_out(skill) {
+            return Ok(Tested { file, ..out((None, why)) });
+        }
         let gate_examples = match self.run_gate_examples(skill).await {
             Ok(held) => held,
-            Err(why) => return Ok(Tested { file, wrong: Some(why), kept_out: true, ..Tested::default() }),
+            Err(why) => return Ok(Tested { file, ..out(why) }),
         };
         let tests = self.run_tests(skill).await?;
         Ok(Tested {
@@ -171,6 +178,7 @@ impl Engine {
             kept_out: false,
             wrong: tests.as_ref().err().cloned(),
             tests: tests.unwrap_or_default(),
+            remarks,
         })
     }
 

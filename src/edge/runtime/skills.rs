@@ -132,6 +132,7 @@ fn tested(tested: &Tested) -> Plist {
         .maybe("wrong", wrong.map(|(_, why)| exact(why)))
         .maybe_int("line", wrong.and_then(|(line, _)| *line))
         .list("tests", tests)
+        .texts("remarks", tested.remarks.iter().map(|remark| exact(remark)))
 }
 
 fn parked(finished: Finished) -> Plist {

@@ -23,6 +23,8 @@
         native-comp-jit-compilation nil
         native-comp-enable-subr-trampolines nil
         gc-cons-threshold 8000000)
+  ;; What Emacs 29 has from the start, an older one has here; the rest is loaded when it is called.
+  (require 'subr-x)
   (set-binary-mode 'stdout t)
   ;; What is loaded when it is first called changes by itself; all else that has a meaning keeps it.
   (mapatoms (lambda (name)
