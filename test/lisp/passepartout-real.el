@@ -274,7 +274,7 @@
 (defun passepartout-real-plan (&optional text)
   "Wait for a plan, show it, let the time pass that it must be seen.
 With TEXT wait for one that shows it; another may wait from before."
-  (let ((ahead 0)
+  (let ((ahead (- (funcall passepartout-plan--clock) (float-time)))
         (plan (passepartout-real-until
                 (seq-find (lambda (plan)
                             (or (null text)
@@ -289,7 +289,8 @@ With TEXT wait for one that shows it; another may wait from before."
     (passepartout-real-until
       (progn (passepartout-plan--look)
              (passepartout-plan--seen-p (passepartout-plan--node-at (point)))))
-    (setq ahead (* 3 passepartout-approval-delay))
+    ;; It never goes back: what was shown a moment ago would count as new.
+    (cl-incf ahead (* 3 passepartout-approval-delay))
     (append plan (list :diff (passepartout-real--diff)))))
 
 (defun passepartout-real--diff ()
