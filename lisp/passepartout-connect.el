@@ -45,14 +45,20 @@
 
 (defun passepartout-remote--send (road text)
   "Queue TEXT, one message, for ROAD."
-  (let ((frame (passepartout-frame-encode text)))
-    (when (> (+ (length frame) (passepartout-remote--road-waiting road))
+  (let ((bytes (string-bytes text)))
+    (when (> bytes passepartout-remote--longest)
+      (signal 'passepartout-error
+              (list (format "One message to “%s” holds %d kB at most, and this \
+is %d kB: send less at once"
+                            (passepartout-remote--road-name road)
+                            (/ passepartout-remote--longest 1024)
+                            (/ (+ bytes 1023) 1024)))))
+    (when (> (+ bytes (passepartout-remote--road-waiting road))
              passepartout-remote--waiting-most)
       (signal 'passepartout-error
               (list (format "Too much waits for “%s” already"
                             (passepartout-remote--road-name road)))))
-    (push frame (passepartout-remote--road-queue road))
-    (cl-incf (passepartout-remote--road-waiting road) (length frame))
+    (passepartout-remote--enqueue road nil text)
     (passepartout-remote--flush road)))
 
 (defun passepartout-remote--receive (road characters)
@@ -124,12 +130,8 @@ Emacs.")))
   "Begin with ROAD, as one that was never open."
   (setf (passepartout-remote--road-once road) nil
         (passepartout-remote--road-token road) nil
-        (passepartout-remote--road-seen road) 0
-        (passepartout-remote--road-ready road) nil
-        (passepartout-remote--road-size road) 0
-        (passepartout-remote--road-queue road) nil
-        (passepartout-remote--road-waiting road) 0
         (passepartout-remote--road-tries road) 0)
+  (passepartout-remote--forget road)
   (condition-case problem
       (passepartout-remote--dial road)
     (error

@@ -66,10 +66,46 @@ After two of them the user is told.")
 
 (defconst passepartout-remote--window 65536
   "How many bytes are written before the core has said that it reads.
-Emacs waits when a connection takes no more; so much it always takes.")
+Emacs waits when a connection takes no more; so much it takes beside one
+message of `passepartout-remote--longest'.")
+
+(defconst passepartout-remote--each 1024
+  "How many bytes the system may need to keep a message beside its own.")
+
+(defconst passepartout-remote--longest (* 160 1024)
+  "A message of more bytes is not sent.
+Within one the core cannot be asked whether it reads, so a connection
+that is empty must take it at once.")
 
 (defconst passepartout-remote--waiting-most (* 8 1024 1024)
   "While so many bytes wait to be written, no more can be sent.")
+
+(defvar passepartout-remote--kept-most '(4096 . 1048576)
+  "How many messages, and bytes of them, are kept after they were written.
+That is more than a connection holds that the core has not read.")
+
+;; A line is (BEFORE . LAST): a cell before the first one, and the last.
+
+(defun passepartout-remote--line ()
+  "Return a line in which nothing stands."
+  (let ((before (list nil))) (cons before before)))
+
+(defun passepartout-remote--line-all (line)
+  "Return what stands in LINE, the first one first."
+  (cdar line))
+
+(defun passepartout-remote--line-add (line item)
+  "Let ITEM stand at the end of LINE."
+  (let ((cell (list item)))
+    (setcdr (cdr line) cell)
+    (setcdr line cell)))
+
+(defun passepartout-remote--line-pop (line)
+  "Take the first one out of LINE, where there is one, and return it."
+  (let ((first (cdar line)))
+    (when first
+      (setcar line first)
+      (prog1 (car first) (setcar first nil)))))
 
 (cl-defstruct (passepartout-remote--road
                (:constructor passepartout-remote--make)
@@ -83,21 +119,28 @@ STATE is one of `closed', `greeting', `proof', `welcome', `open' and
 SERVER our number and the core's, PEER where the core listens.
 
 READY are the texts for Emacs, the last first, of SIZE characters in
-all; QUEUE the frames to be written, the last first, of WAITING bytes;
-WRITTEN counts bytes since the core last said that it reads, and ASKED
-whether it was asked.
+all; QUEUE what is to be written, a line of (NUMBER . TEXT) of WAITING
+bytes, where NUMBER is nil unless it was written before.  KEPT is what
+was written, a line of (NUMBER . TEXT), of KEPT-COUNT and KEPT-BYTES,
+and LAST the number that was given last.  WRITTEN counts bytes of which
+the core has not said that it read them, and ASKED is (REQUEST . BYTES),
+the number of the request that asks for that and how many there were
+then, or nil when nothing asks.
 
 TOKEN and SEEN tell a core where to go on; ONCE is whether the road was
 ever open; DOUBT why the core grants less than to an Emacs.  HEARD is
 when something came last, SILENT whether the user was told of a silence,
-TRIES how often it was tried to connect since the loss, WHY why it was
-lost, RISK whether something was written that the core may not have got.
+TRIES how often it was tried to connect since the loss, and WHY why it
+was lost.
 
 WORK, PATIENCE, RETRY and BEAT are timers."
   name address cookie (state 'closed)
   process stream nonce server peer
-  ready (size 0) queue (waiting 0) (written 0) asked
-  token (seen 0) once doubt (heard 0.0) silent (tries 0) why risk
+  ready (size 0)
+  (queue (passepartout-remote--line)) (waiting 0)
+  (kept (passepartout-remote--line)) (kept-count 0) (kept-bytes 0)
+  (last 0) (written 0) asked
+  token (seen 0) once doubt (heard 0.0) silent (tries 0) why
   work patience retry beat)
 
 (defvar passepartout-remote--road nil
@@ -240,31 +283,30 @@ WORK, PATIENCE, RETRY and BEAT are timers."
   "Send no more of a long text over ROAD that was under way in slices.
 Those before may be lost, and the core would not know that one is
 missing.  Who sent them is told."
-  (let ((slice "\\`[0-9a-f]+(:type :request.*? :payload (:action :edit-plan \
+  (let ((slice "\\`(:type :request.*? :payload (:action :edit-plan \
 :request \\([0-9]+\\) ")
-        (kept nil))
+        (queue (passepartout-remote--road-queue road)))
     ;; What is still to be cut into slices belongs to another life.
     (cl-incf passepartout-events--life)
-    (dolist (frame (reverse (passepartout-remote--road-queue road)))
-      (if (not (string-match slice frame))
-          (push frame kept)
-        (cl-decf (passepartout-remote--road-waiting road) (length frame))
-        (let* ((number (string-to-number (match-string 1 frame)))
-               (function (gethash number passepartout-events--requests)))
-          (remhash number passepartout-events--requests)
+    (setf (passepartout-remote--road-queue road) (passepartout-remote--line)
+          (passepartout-remote--road-waiting road) 0)
+    (pcase-dolist (`(,number . ,text) (passepartout-remote--line-all queue))
+      ;; One with a number was written, and comes again as it was.
+      (if (or number (not (string-match slice text)))
+          (passepartout-remote--enqueue road number text)
+        (let* ((request (string-to-number (match-string 1 text)))
+               (function (gethash request passepartout-events--requests)))
+          (remhash request passepartout-events--requests)
           (when function
             (passepartout-events--call
              function
              (list (list :error "The connection was lost while the text was \
-sent; finish the edit again.")))))))
-    (setf (passepartout-remote--road-queue road) kept)))
+sent; finish the edit again.")))))))))
 
 (defun passepartout-remote--tell-lost (road why)
   "Tell the user that ROAD was lost, because of WHY."
   (passepartout-remote--drop-slices road)
-  (setf (passepartout-remote--road-silent road) nil
-        (passepartout-remote--road-risk road)
-        (< 0 (passepartout-remote--road-written road)))
+  (setf (passepartout-remote--road-silent road) nil)
   (passepartout-events--dispatch
    '(:type :status :payload (:state "not connected")))
   (passepartout-events--tell
@@ -380,8 +422,8 @@ meanwhile."
                    (list (format "a message cannot be read: %s"
                                  (error-message-string problem)))))))
 
-(defconst passepartout-remote--short 200
-  "A text with more characters is no sign of life.")
+(defconst passepartout-remote--short 400
+  "A text with more characters is no sign of life or of reading.")
 
 (defun passepartout-remote--heard (road text)
   "Take TEXT, the next message of ROAD."
@@ -389,13 +431,12 @@ meanwhile."
   (if (not (eq 'open (passepartout-remote--road-state road)))
       (passepartout-remote--greeted road (passepartout-remote--read text))
     (pcase (and (< (length text) passepartout-remote--short)
-                (passepartout-remote--sign (passepartout-remote--read text)))
-      (:alive (setf (passepartout-remote--road-written road) 0
-                    (passepartout-remote--road-asked road) nil)
-              (passepartout-remote--flush road))
-      (:ping (passepartout-remote--write-sign road :alive))
-      ;; It says so, and the connection ends.
-      (:leaving nil)
+                (passepartout-remote--sign road
+                                           (passepartout-remote--read text)))
+      (:read (passepartout-remote--reads road))
+      (:ping (passepartout-remote--answer road))
+      ;; That something came is all that it says; or the connection ends.
+      ((or :alive :leaving) nil)
       (_ (push text (passepartout-remote--road-ready road))
          (cl-incf (passepartout-remote--road-size road) (length text))))
     (when (passepartout-remote--road-silent road)
@@ -406,11 +447,16 @@ meanwhile."
                    :text ,(format "“%s” answers again."
                                   (passepartout-remote--road-name road))))))))
 
-(defun passepartout-remote--sign (message)
-  "Return what sign of life MESSAGE is, or nil."
-  (and (eq :event (plist-get message :type))
-       (car (memq (plist-get (plist-get message :payload) :action)
-                  '(:alive :ping :leaving)))))
+(defun passepartout-remote--sign (road message)
+  "Return what sign of life MESSAGE of ROAD is, or nil.
+It is `:read' when it answers whether what was written is read."
+  (let ((payload (plist-get message :payload))
+        (asked (car (passepartout-remote--road-asked road))))
+    (pcase (plist-get message :type)
+      (:event (car (memq (plist-get payload :action)
+                         '(:alive :ping :leaving))))
+      (:response (and asked (eql asked (plist-get payload :request))
+                      :read)))))
 
 ;;;; The greeting
 
@@ -469,8 +515,17 @@ core; nothing was sent to it"))
 
 (defun passepartout-remote--welcomed (road payload)
   "Begin over ROAD: the core has let us in, as PAYLOAD says."
+  (if (or (not (plist-get payload :resumed))
+          (passepartout-remote--say-again road (plist-get payload :heard)))
+      (passepartout-remote--begin road payload)
+    ;; Without the token the next connection begins anew.
+    (setf (passepartout-remote--road-token road) nil)
+    (passepartout-remote--lost
+     road "it does not know what came of what was sent")))
+
+(defun passepartout-remote--begin (road payload)
+  "Speak over ROAD with a core that has let us in, as PAYLOAD says."
   (let ((once (passepartout-remote--road-once road))
-        (resumed (plist-get payload :resumed))
         (token (plist-get payload :resume)))
     (passepartout-remote--stop-timers road)
     (setf (passepartout-remote--road-state road) 'open
@@ -485,7 +540,8 @@ core; nothing was sent to it"))
           (run-at-time passepartout-remote--beat passepartout-remote--beat
                        #'passepartout-remote--pulse road))
     (cond ((not once) (passepartout-remote--tell-open road))
-          (resumed (passepartout-remote--tell-resumed road))
+          ((plist-get payload :resumed)
+           (passepartout-remote--tell-resumed road))
           (t (passepartout-remote--begin-anew road)))
     (passepartout-remote--flush road)))
 
@@ -506,18 +562,48 @@ core; nothing was sent to it"))
    `(:type :event
      :payload
      (:action :core-back
-      :text ,(format "Connected to “%s” again; nothing of it was missed.%s"
-                     (passepartout-remote--road-name road)
-                     (if (passepartout-remote--road-risk road)
-                         "  What you asked for in the last moment before may \
-not have reached it: ask again where no answer comes."
-                       ""))))))
+      :text ,(format "Connected to “%s” again; nothing of it was missed, and \
+what it had not heard of you is said to it again."
+                     (passepartout-remote--road-name road))))))
+
+(defun passepartout-remote--say-again (road heard)
+  "Queue again what ROAD wrote behind the number HEARD, before all else.
+Return nil when not all of that is kept."
+  (let* ((last (passepartout-remote--road-last road))
+         ;; What was to be written again at the loss before waits still.
+         (all (append (passepartout-remote--line-all
+                       (passepartout-remote--road-kept road))
+                      (passepartout-remote--line-all
+                       (passepartout-remote--road-queue road)))))
+    (when (and (natnump heard)
+               (<= (or (caar all) (1+ last)) (1+ heard) (1+ last)))
+      (setf (passepartout-remote--road-queue road) (passepartout-remote--line)
+            (passepartout-remote--road-waiting road) 0)
+      (passepartout-remote--forget-kept road)
+      (pcase-dolist (`(,number . ,text) all)
+        (unless (and number (<= number heard))
+          (passepartout-remote--enqueue road number text)))
+      t)))
+
+(defun passepartout-remote--forget-kept (road)
+  "Keep nothing of what ROAD has written."
+  (setf (passepartout-remote--road-kept road) (passepartout-remote--line)
+        (passepartout-remote--road-kept-count road) 0
+        (passepartout-remote--road-kept-bytes road) 0))
+
+(defun passepartout-remote--forget (road)
+  "Forget what went and came by ROAD, for a core that knows nothing of it."
+  (passepartout-remote--forget-kept road)
+  (setf (passepartout-remote--road-queue road) (passepartout-remote--line)
+        (passepartout-remote--road-waiting road) 0
+        (passepartout-remote--road-last road) 0
+        (passepartout-remote--road-seen road) 0
+        (passepartout-remote--road-ready road) nil
+        (passepartout-remote--road-size road) 0))
 
 (defun passepartout-remote--begin-anew (road)
   "Begin with a core at the end of ROAD that knows nothing of before."
-  (setf (passepartout-remote--road-queue road) nil
-        (passepartout-remote--road-waiting road) 0
-        (passepartout-remote--road-seen road) 0)
+  (passepartout-remote--forget road)
   (passepartout-events--dispatch
    `(:type :event
      :payload
@@ -535,38 +621,142 @@ have been begun: look before you ask again."
    road (passepartout-frame-encode (passepartout-events-encode message))))
 
 (defun passepartout-remote--put (road frame)
-  "Write FRAME over ROAD.  When that fails the connection has ended."
-  (let ((process (passepartout-remote--road-process road)))
+  "Write FRAME over ROAD.  When that fails the connection has ended.
+Where a connection takes less than it should, Emacs waits, and filters
+and timers run meanwhile: what these write goes behind it.  Who quits
+that ends the connection, as nobody knows how much of it was taken."
+  (let ((process (passepartout-remote--road-process road))
+        (inhibit-quit t))
     (when (and process (memq (process-status process) '(open run stop)))
-      (condition-case nil
-          (process-send-string process frame)
-        ;; The sentinel says what became of it.
-        (error nil)))))
+      (process-put process 'passepartout-frames
+                   (append (process-get process 'passepartout-frames)
+                           (list frame)))
+      (unless (process-get process 'passepartout-writing)
+        (process-put process 'passepartout-writing t)
+        (let ((sent t))
+          (unwind-protect
+              (while (and sent
+                          (setq frame (pop (process-get
+                                            process 'passepartout-frames))))
+                (setq sent nil)
+                (setq sent (with-local-quit
+                             (condition-case nil
+                                 (process-send-string process frame)
+                               ;; The sentinel says what became of it.
+                               (error nil))
+                             t)))
+            (process-put process 'passepartout-writing nil)
+            (unless sent
+              (process-put process 'passepartout-frames nil)
+              (delete-process process))))))))
+
+(defun passepartout-remote--enqueue (road number text)
+  "Let TEXT, with NUMBER when it has one already, wait to be written by ROAD."
+  (cl-incf (passepartout-remote--road-waiting road) (string-bytes text))
+  (passepartout-remote--line-add (passepartout-remote--road-queue road)
+                                 (cons number text)))
+
+(defun passepartout-remote--numbered (text number)
+  "Return TEXT, a message of ours, with NUMBER in its meta."
+  (save-match-data
+    (if (not (string-match "\\`(:type :[-a-z]+\\( :meta (\\)?" text))
+        text
+      (let ((end (match-end 0)))
+        (concat (substring text 0 end)
+                (format (if (match-beginning 1) ":number %d "
+                          " :meta (:number %d)")
+                        number)
+                (substring text end))))))
+
+(defun passepartout-remote--room-p (road text)
+  "Return non-nil when ROAD surely takes TEXT now."
+  (let ((written (passepartout-remote--road-written road))
+        (process (passepartout-remote--road-process road)))
+    (and process
+         (process-live-p process)
+         (eq 'open (passepartout-remote--road-state road))
+         (not (process-get process 'passepartout-writing))
+         (or (= 0 written)
+             (<= (+ written (string-bytes text) passepartout-remote--each)
+                 passepartout-remote--window)))))
 
 (defun passepartout-remote--flush (road)
   "Write what waits for ROAD, as much as the other end surely takes."
-  (let ((queue (nreverse (passepartout-remote--road-queue road))))
-    (while (and queue
-                (eq 'open (passepartout-remote--road-state road))
-                (or (= 0 (passepartout-remote--road-written road))
-                    (<= (+ (passepartout-remote--road-written road)
-                           (length (car queue)))
-                        passepartout-remote--window)))
-      (let ((frame (pop queue)))
-        (cl-decf (passepartout-remote--road-waiting road) (length frame))
-        (cl-incf (passepartout-remote--road-written road) (length frame))
-        (passepartout-remote--put road frame)))
-    (setf (passepartout-remote--road-queue road) (nreverse queue))
+  (let (next)
+    (while (and (setq next (car (passepartout-remote--line-all
+                                 (passepartout-remote--road-queue road))))
+                (passepartout-remote--room-p road (cdr next)))
+      (passepartout-remote--write-next road)))
+  (passepartout-remote--ask-in-time road))
+
+(defun passepartout-remote--write-next (road)
+  "Write the first message that waits for ROAD, and keep it.
+All is noted before it is written: others may have their turn then."
+  (pcase-let* ((inhibit-quit t)
+               (`(,number . ,text) (passepartout-remote--line-pop
+                                    (passepartout-remote--road-queue road)))
+               (number (or number
+                           (cl-incf (passepartout-remote--road-last road))))
+               (bytes (string-bytes text)))
+    (cl-decf (passepartout-remote--road-waiting road) bytes)
+    (cl-incf (passepartout-remote--road-written road)
+             (+ bytes passepartout-remote--each))
+    (passepartout-remote--line-add (passepartout-remote--road-kept road)
+                                   (cons number text))
+    (cl-incf (passepartout-remote--road-kept-count road))
+    (cl-incf (passepartout-remote--road-kept-bytes road) bytes)
+    (while (or (> (passepartout-remote--road-kept-count road)
+                  (car passepartout-remote--kept-most))
+               (> (passepartout-remote--road-kept-bytes road)
+                  (cdr passepartout-remote--kept-most)))
+      (cl-decf (passepartout-remote--road-kept-count road))
+      (cl-decf (passepartout-remote--road-kept-bytes road)
+               (string-bytes (cdr (passepartout-remote--line-pop
+                                   (passepartout-remote--road-kept road))))))
+    (passepartout-remote--put
+     road (passepartout-frame-encode
+           (passepartout-remote--numbered text number)))))
+
+(defun passepartout-remote--ask-in-time (road)
+  "Ask over ROAD whether what was written is read, when that matters soon.
+Something waits for it, or half of what may be is written."
+  (let ((written (passepartout-remote--road-written road)))
     (when (and (eq 'open (passepartout-remote--road-state road))
-               (not (passepartout-remote--road-asked road))
-               (> (passepartout-remote--road-written road)
-                  (/ passepartout-remote--window 2)))
+               (or (> written (/ passepartout-remote--window 2))
+                   (and (< 0 written)
+                        (passepartout-remote--line-all
+                         (passepartout-remote--road-queue road)))))
       (passepartout-remote--ask road))))
 
 (defun passepartout-remote--ask (road)
-  "Ask over ROAD for a sign of life."
-  (setf (passepartout-remote--road-asked road) t)
-  (passepartout-remote--write-sign road :ping))
+  "Ask over ROAD whether all that was written is read, unless that is asked.
+A sign of life does not say so: while it reads nothing, a core gives one
+all the same.  A request has an answer of its own."
+  (unless (passepartout-remote--road-asked road)
+    (let ((request (cl-incf passepartout-events--request-number)))
+      (setf (passepartout-remote--road-asked road)
+            (cons request (passepartout-remote--road-written road)))
+      (passepartout-remote--write
+       road `(:type :request
+              :meta (:seen ,(passepartout-remote--road-seen road))
+              :payload (:action :health-check :request ,request))))))
+
+(defun passepartout-remote--reads (road)
+  "Note that what was written over ROAD before it was asked is read."
+  (cl-decf (passepartout-remote--road-written road)
+           (cdr (passepartout-remote--road-asked road)))
+  (setf (passepartout-remote--road-asked road) nil)
+  (passepartout-remote--flush road))
+
+(defun passepartout-remote--answer (road)
+  "Give a sign of life over ROAD, unless enough of what we said is under way."
+  (when (<= (passepartout-remote--road-written road)
+            passepartout-remote--window)
+    (cl-incf (passepartout-remote--road-written road)
+             passepartout-remote--each)
+    (passepartout-remote--write-sign road :alive)
+    ;; What was said while that was written waits.
+    (passepartout-remote--flush road)))
 
 (defun passepartout-remote--write-sign (road sign)
   "Send SIGN, a sign of life, over ROAD, and what was seen.
@@ -585,7 +775,7 @@ The core need not keep that for us any longer."
        road (format "nothing was heard for %d seconds"
                     passepartout-remote--silence)))
      ((>= silence (* 0.9 passepartout-remote--beat))
-      (passepartout-remote--ask road)
+      (passepartout-remote--write-sign road :ping)
       (when (and (>= silence (* 1.9 passepartout-remote--beat))
                  (not (passepartout-remote--road-silent road)))
         (setf (passepartout-remote--road-silent road) t)

@@ -38,10 +38,11 @@ TCP says whether it listens over TCP, SERVER is the process that listens,
 PLACE where, FOLDER a folder of its own, COOKIE what it proves with.
 HEARD are the messages after the greeting, the newest first, JOINS those
 that joined, RAW the bytes that came, the last first.  LOG are the frames that it numbered,
-the newest first, and NUMBER the last number.  TWIST is a plist of what
+the newest first, and NUMBER the last number; LAST is the number of the
+last message that it heard.  TWIST is a plist of what
 it does wrong, CONNECTION the last connection."
-  tcp server place folder cookie heard joins raw log (number 0) twist
-  connection)
+  tcp server place folder cookie heard joins raw log (number 0) (last 0)
+  twist connection)
 
 (defvar passepartout-remote-tests--core nil
   "The core of paper of the test that runs.")
@@ -138,6 +139,8 @@ Without a connection it is sent when somebody goes on."
          (resumed (and (equal "token" (plist-get payload :resume))
                        (not (passepartout-remote-tests--twist :forget)))))
     (push payload (passepartout-remote-tests--core-joins core))
+    (unless resumed
+      (setf (passepartout-remote-tests--core-last core) 0))
     (process-put connection 'step 'open)
     (process-send-string
      connection
@@ -149,13 +152,24 @@ Without a connection it is sent when somebody goes on."
                    :doubt ,(passepartout-remote-tests--twist :doubt)
                    ,@(and (not (passepartout-remote-tests--twist :plain))
                           '(:resume "token"))
-                   :resumed ,resumed)))))
+                   :resumed ,resumed
+                   :heard ,(or (passepartout-remote-tests--twist :heard)
+                               (passepartout-remote-tests--core-last
+                                core)))))))
     (when resumed
       (pcase-dolist (`(,number . ,frame)
                      (reverse (passepartout-remote-tests--core-log core)))
         (when (> number (- (plist-get payload :seen)
                            (or (passepartout-remote-tests--twist :twice) 0)))
           (process-send-string connection frame))))))
+
+(defun passepartout-remote-tests--new-p (message)
+  "Return non-nil unless MESSAGE has a number that was heard, and note it."
+  (let ((core passepartout-remote-tests--core)
+        (number (plist-get (plist-get message :meta) :number)))
+    (or (null number)
+        (and (> number (passepartout-remote-tests--core-last core))
+             (setf (passepartout-remote-tests--core-last core) number)))))
 
 (defun passepartout-remote-tests--take (connection bytes)
   "Take BYTES that came by CONNECTION."
@@ -168,12 +182,20 @@ Without a connection it is sent when somebody goes on."
         (pcase (process-get connection 'step)
           ('proof (passepartout-remote-tests--prove connection payload))
           ('join (passepartout-remote-tests--welcome connection payload))
+          ((and 'open
+                (guard (not (passepartout-remote-tests--new-p message)))))
           ('open
            (push message (passepartout-remote-tests--core-heard core))
-           (when (and (eq :ping (plist-get payload :action))
-                      (not (passepartout-remote-tests--twist :dumb)))
-             (passepartout-remote-tests--put
-              '(:type :event :payload (:action :alive))))))))))
+           (unless (passepartout-remote-tests--twist :dumb)
+             (pcase (plist-get payload :action)
+               (:ping (passepartout-remote-tests--put
+                       '(:type :event :payload (:action :alive))))
+               (:health-check
+                (passepartout-remote-tests--put
+                 `(:type :response
+                   :payload (:action :health-check :status :healthy
+                             :request ,(plist-get payload
+                                                  :request)))))))))))))
 
 (defun passepartout-remote-tests--listen (core)
   "Let CORE listen."
@@ -573,6 +595,156 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
       (passepartout-remote-tests--until
         (= sent (length (passepartout-remote-tests--heard :user-command)))))))
 
+(defun passepartout-remote-tests--lines-heard ()
+  "Return what the core of paper heard of user commands, in order."
+  (mapcar (lambda (message)
+            (plist-get (plist-get message :payload) :line))
+          (passepartout-remote-tests--heard :user-command)))
+
+(ert-deftest passepartout-remote-what-is-sent-while-emacs-waits-is-in-order ()
+  ;; Emacs may compile a stand-in for what is replaced here, in this folder.
+  (let ((default-directory temporary-file-directory))
+    (passepartout-remote-tests--with (nil)
+      (passepartout-remote-tests--connect)
+      (let* ((send (symbol-function 'process-send-string))
+             (road passepartout-remote--road)
+             (mine (passepartout-remote--road-process road))
+             (nested 0)
+             (say (lambda (line)
+                    (passepartout-send-event :user-command
+                                             (list :line line)))))
+        ;; As if the connection took nothing at once: Emacs waits, and what
+        ;; comes meanwhile says more, and that the core reads.
+        (cl-letf (((symbol-function 'process-send-string)
+                   (lambda (process bytes)
+                     (when (and (eq process mine) (< nested 6)
+                                (string-search ":user-command" bytes))
+                       (cl-incf nested)
+                       (funcall say (format "nested %d" nested))
+                       (setf (passepartout-remote--road-asked road)
+                             (cons 99 (passepartout-remote--road-written
+                                       road)))
+                       (passepartout-remote--heard
+                        road "(:type :response :payload (:request 99))"))
+                     (funcall send process bytes))))
+          (dotimes (n 3) (funcall say (format "outer %d" n)))
+          (passepartout-remote-tests--until
+            (<= 9 (length (passepartout-remote-tests--lines-heard)))))
+        (should (equal (sort (append '("outer 0" "outer 1" "outer 2")
+                                     (mapcar (lambda (n) (format "nested %d" n))
+                                             (number-sequence 1 6)))
+                             #'string<)
+                       (sort (copy-sequence
+                              (passepartout-remote-tests--lines-heard))
+                             #'string<)))
+        ;; In the order in which they were said.
+        (should (equal "outer 0"
+                       (car (passepartout-remote-tests--lines-heard))))
+        (let ((inner (seq-filter (lambda (line) (string-prefix-p "nested" line))
+                                 (passepartout-remote-tests--lines-heard))))
+          (should (equal inner (sort (copy-sequence inner) #'string<))))
+        (should (= 0 (passepartout-remote--road-waiting road)))))))
+
+(ert-deftest passepartout-remote-no-message-makes-emacs-wait ()
+  (dolist (tcp '(nil t))
+    (passepartout-remote-tests--with (tcp :dumb t)
+      (passepartout-remote-tests--connect)
+      (stop-process (passepartout-remote-tests--core-connection
+                     passepartout-remote-tests--core))
+      (let ((begin (float-time))
+            (small 0))
+        ;; One that no connection surely takes is refused with its size.
+        (let ((problem (should-error
+                        (passepartout-send-event
+                         :user-command (list :line (make-string 2097152 ?x)))
+                        :type 'passepartout-error)))
+          (should (string-search "160 kB at most" (cadr problem))))
+        ;; The longest one, and ever so many small ones, are taken at once.
+        (passepartout-send-event
+         :user-command (list :line (make-string 163000 ?x)))
+        (dotimes (_ 600)
+          (cl-incf small)
+          (passepartout-send-event :user-command (list :line "x")))
+        (dotimes (_ 500)
+          (passepartout-remote--heard
+           passepartout-remote--road
+           "(:type :event :payload (:action :ping))"))
+        (should (< (- (float-time) begin) 5))
+        (setf (passepartout-remote-tests--core-twist
+               passepartout-remote-tests--core)
+              nil)
+        (continue-process (passepartout-remote-tests--core-connection
+                           passepartout-remote-tests--core))
+        (passepartout-remote-tests--until
+          (= (1+ small)
+             (length (passepartout-remote-tests--lines-heard))))))))
+
+(ert-deftest passepartout-remote-only-an-answer-says-that-the-core-reads ()
+  (passepartout-remote-tests--with (nil :dumb t)
+    (passepartout-remote-tests--connect)
+    (let* ((road passepartout-remote--road)
+           (written (lambda () (passepartout-remote--road-written road)))
+           (answer (lambda (number)
+                     (passepartout-remote--heard
+                      road (format "(:type :response :payload (:request %d))"
+                                   number))))
+           (before (funcall written)))
+      (passepartout-remote--ask road)
+      (passepartout-send-event :user-command (list :line "behind"))
+      ;; There is one question at a time.
+      (passepartout-remote--ask road)
+      (let ((all (funcall written))
+            (number (car (passepartout-remote--road-asked road))))
+        ;; Of a core that reads nothing signs of life come all the same.
+        (passepartout-remote--heard
+         road "(:type :event :payload (:action :alive))")
+        (funcall answer (1- number))
+        (should (= all (funcall written)))
+        (funcall answer number)
+        (should (= (- all before) (funcall written)))
+        ;; And once.
+        (funcall answer number)
+        (should (= (- all before) (funcall written)))
+        (passepartout-remote-tests--until
+          (passepartout-remote-tests--heard :user-command))
+        (let ((asked (passepartout-remote-tests--heard :health-check)))
+          (should (= 1 (length asked)))
+          ;; What we have seen the core need not keep.
+          (should (eql 0 (plist-get (plist-get (car asked) :meta) :seen))))))))
+
+(ert-deftest passepartout-remote-a-write-that-is-quit-is-said-again-once ()
+  ;; Emacs may compile a stand-in for what is replaced here, in this folder.
+  (let ((default-directory temporary-file-directory)
+        (send (symbol-function 'process-send-string)))
+    (dolist (leave (list (lambda () (signal 'quit nil))
+                         ;; As `while-no-input' does.
+                         (lambda () (throw 'left 'left))))
+      (passepartout-remote-tests--with (nil)
+        (passepartout-remote-tests--connect)
+        (let ((left nil))
+          (cl-letf (((symbol-function 'process-send-string)
+                     (lambda (process bytes)
+                       (when (and (not left)
+                                  (string-search ":user-command" bytes))
+                         ;; A part of it was taken.
+                         (funcall send process (substring bytes 0 20))
+                         (setq left t)
+                         (funcall leave))
+                       (funcall send process bytes))))
+            (should (eq 'left
+                        (catch 'left
+                          (condition-case nil
+                              (progn
+                                (passepartout-send-event :user-command
+                                                         (list :line "1"))
+                                (eval '(ignore nil) t))
+                            (quit 'left)))))
+            (passepartout-send-event :user-command (list :line "2"))
+            (passepartout-remote-tests--until
+              (<= 2 (length (passepartout-remote-tests--lines-heard))))
+            (should (equal '("1" "2")
+                           (passepartout-remote-tests--lines-heard)))))))))
+
 (ert-deftest passepartout-remote-signs-of-life-are-asked-for-and-given ()
   (passepartout-remote-tests--with (nil)
     (let ((passepartout-remote--beat 0.1))
@@ -672,6 +844,73 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
         (passepartout-remote-tests--heard :trace))
       (should (= 0 (passepartout-remote--road-tries
                     passepartout-remote--road))))))
+
+(ert-deftest passepartout-remote-what-was-not-heard-is-said-again-once ()
+  (dolist (tcp '(nil t))
+    (passepartout-remote-tests--with (tcp)
+      (passepartout-remote-tests--connect)
+      (let* ((core passepartout-remote-tests--core)
+             (say (lambda (line)
+                    (passepartout-send-event :user-command
+                                             (list :line line))))
+             (cut (lambda ()
+                    (let ((old (passepartout-remote-tests--core-connection
+                                core)))
+                      (delete-process old)
+                      (passepartout-remote-tests--until
+                        (and (not (eq old
+                                      (passepartout-remote-tests--core-connection
+                                       core)))
+                             (eq 'open (passepartout-remote--road-state
+                                        passepartout-remote--road))))))))
+        (funcall say "1")
+        (passepartout-remote-tests--until
+          (= 1 (length (passepartout-remote-tests--lines-heard))))
+        (passepartout-remote-tests--lines
+         (lambda (told)
+           ;; These leave Emacs, and the core never reads them.
+           (stop-process (passepartout-remote-tests--core-connection core))
+           (funcall say "2")
+           (funcall say "3")
+           (funcall cut)
+           (passepartout-remote-tests--until
+             (= 3 (length (passepartout-remote-tests--lines-heard))))
+           ;; And once more, where nothing is missing.
+           (funcall cut)
+           (funcall say "4")
+           (passepartout-remote-tests--until
+             (<= 4 (length (passepartout-remote-tests--lines-heard))))
+           (should (equal '("1" "2" "3" "4")
+                          (passepartout-remote-tests--lines-heard)))
+           (should (= 1 (length (passepartout-remote-tests--heard :hello))))
+           (let ((said (string-join (funcall told) "\n")))
+             (should (string-search "nothing of it was missed" said))
+             (should-not (string-search "may not have reached" said)))))))))
+
+(ert-deftest passepartout-remote-what-is-kept-no-more-is-not-passed-over ()
+  (pcase-dolist (`(,most . ,heard) '(((2 . 1000000) . 1) ((100 . 10) . 1)
+                                     ((4096 . 1000000) . 99)))
+    (passepartout-remote-tests--with (nil)
+      (let ((passepartout-remote--kept-most most) (answer nil))
+        (passepartout-remote-tests--connect)
+        (dotimes (_ 6)
+          (passepartout-send-event :user-command (list :line "x")))
+        (passepartout-request :log nil (lambda (payload)
+                                         (setq answer payload)))
+        (should (<= (passepartout-remote--road-kept-count
+                     passepartout-remote--road)
+                    (car most)))
+        ;; The core heard less than is known, or more than was said.
+        (setf (passepartout-remote-tests--core-twist
+               passepartout-remote-tests--core)
+              (list :heard heard))
+        (delete-process (passepartout-remote-tests--core-connection
+                         passepartout-remote-tests--core))
+        (passepartout-remote-tests--until answer)
+        (should (string-search "may have been begun"
+                               (plist-get answer :error)))
+        (passepartout-remote-tests--until
+          (= 2 (length (passepartout-remote-tests--heard :hello))))))))
 
 (ert-deftest passepartout-remote-a-text-that-was-cut-is-never-put-together ()
   (passepartout-remote-tests--with (nil)
