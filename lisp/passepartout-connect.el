@@ -75,13 +75,6 @@ is %d kB: send less at once"
       (passepartout-remote--again road))
     (nreverse taken)))
 
-(defun passepartout-remote--new-p (road message)
-  "Note that MESSAGE of ROAD is handled; return nil when it was before."
-  (let ((number (plist-get (plist-get message :meta) :number)))
-    (or (not (natnump number))
-        (and (> number (passepartout-remote--road-seen road))
-             (setf (passepartout-remote--road-seen road) number)))))
-
 (defun passepartout-connect--finding (road)
   "Return a check for the doctor that says how ROAD is."
   (let ((state (passepartout-remote--road-state road))
@@ -123,7 +116,6 @@ Emacs.")))
         :files (not (passepartout-remote--tcp-p road))
         :outgoing #'passepartout-abroad-outgoing
         :answer #'passepartout-abroad-answer
-        :heard (lambda (message) (passepartout-remote--new-p road message))
         :finding (lambda () (passepartout-connect--finding road))))
 
 (defun passepartout-connect--begin (road)

@@ -302,15 +302,8 @@ Another core would not know what it is a slice of."
                      (format "A message of the core cannot be read: %s"
                              (error-message-string problem)))
                     nil))))
-    (when (and (consp message) (keywordp (car message))
-               (passepartout-events--new-p message))
+    (when (and (consp message) (keywordp (car message)))
       (passepartout-events--dispatch message))))
-
-(defun passepartout-events--new-p (message)
-  "Return non-nil unless MESSAGE came before.
-After a lost connection some may come again."
-  (let ((heard (passepartout-module-road :heard)))
-    (or (null heard) (funcall heard message))))
 
 (defun passepartout-events--dispatch (message)
   "Hand MESSAGE, a plist, to its subscribers; contain their errors."

@@ -74,7 +74,6 @@ called for people and in the names of conversations; :files, non-nil
 when its files are those of this machine; :outgoing, a function of a
 payload and a session that returns what of it may go there; :answer, a
 function of a request's payload that returns what is answered at once;
-:heard, a function of a message that returns nil when it came before;
 and :finding, a function that returns a check for the doctor.")
 
 ;;;; The transport

@@ -127,7 +127,8 @@ the core has not said that it read them, and ASKED is (REQUEST . BYTES),
 the number of the request that asks for that and how many there were
 then, or nil when nothing asks.
 
-TOKEN and SEEN tell a core where to go on; ONCE is whether the road was
+TOKEN and SEEN, the number of the message that came last, tell a core
+where to go on; ONCE is whether the road was
 ever open; DOUBT why the core grants less than to an Emacs.  HEARD is
 when something came last, SILENT whether the user was told of a silence,
 TRIES how often it was tried to connect since the loss, and WHY why it
@@ -412,15 +413,34 @@ meanwhile."
   (when (eq road passepartout-remote--road)
     (passepartout-remote--give-up road why)))
 
-(defun passepartout-remote--read (text)
-  "Return the message that TEXT is, which was looked at before."
+(defun passepartout-remote--read (text &optional start)
+  "Return the value at START in TEXT, a message that was looked at before."
   (condition-case problem
       (let ((read-circle nil))
-        (car (read-from-string text)))
+        (car (read-from-string text start)))
     ;; A dot in the wrong place.
     (error (signal 'passepartout-protocol-error
                    (list (format "a message cannot be read: %s"
                                  (error-message-string problem)))))))
+
+(defun passepartout-remote--number (text)
+  "Return the number of TEXT, a message that was looked at, or nil."
+  (let* ((meta (and (string-match "\\`(:type :[-a-z]+ :meta (" text)
+                    (1- (match-end 0))))
+         (number (plist-get
+                  ;; Where a core says it, so that no long one is read for it.
+                  (if meta (passepartout-remote--read text meta)
+                    (plist-get (passepartout-remote--read text) :meta))
+                  :number)))
+    (and (natnump number) number)))
+
+(defun passepartout-remote--new-p (road text)
+  "Note that TEXT has come by ROAD; return nil when it came before.
+After a lost connection some may come again."
+  (let ((number (save-match-data (passepartout-remote--number text))))
+    (or (null number)
+        (and (> number (passepartout-remote--road-seen road))
+             (setf (passepartout-remote--road-seen road) number)))))
 
 (defconst passepartout-remote--short 400
   "A text with more characters is no sign of life or of reading.")
@@ -430,15 +450,17 @@ meanwhile."
   (setf (passepartout-remote--road-heard road) (float-time))
   (if (not (eq 'open (passepartout-remote--road-state road)))
       (passepartout-remote--greeted road (passepartout-remote--read text))
-    (pcase (and (< (length text) passepartout-remote--short)
-                (passepartout-remote--sign road
-                                           (passepartout-remote--read text)))
-      (:read (passepartout-remote--reads road))
-      (:ping (passepartout-remote--answer road))
-      ;; That something came is all that it says; or the connection ends.
-      ((or :alive :leaving) nil)
-      (_ (push text (passepartout-remote--road-ready road))
-         (cl-incf (passepartout-remote--road-size road) (length text))))
+    (let ((new (passepartout-remote--new-p road text)))
+      (pcase (and (< (length text) passepartout-remote--short)
+                  (passepartout-remote--sign road
+                                             (passepartout-remote--read text)))
+        (:read (passepartout-remote--reads road))
+        (:ping (passepartout-remote--answer road))
+        ;; That something came is all that it says; or the connection ends.
+        ((or :alive :leaving) nil)
+        (_ (when new
+             (push text (passepartout-remote--road-ready road))
+             (cl-incf (passepartout-remote--road-size road) (length text))))))
     (when (passepartout-remote--road-silent road)
       (setf (passepartout-remote--road-silent road) nil)
       (passepartout-events--dispatch
@@ -504,10 +526,6 @@ core; nothing was sent to it"))
 
 (defun passepartout-remote--join (road)
   "Say over ROAD who we are, and after which message to go on."
-  (when (passepartout-remote--road-token road)
-    ;; What was not handled comes again.
-    (setf (passepartout-remote--road-ready road) nil
-          (passepartout-remote--road-size road) 0))
   (setf (passepartout-remote--road-state road) 'welcome)
   (passepartout-remote--write
    road (passepartout-greet-join (passepartout-remote--road-token road)

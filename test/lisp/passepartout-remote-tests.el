@@ -818,6 +818,58 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
                    (should (string-search "nothing of it was missed" said))))))
           (passepartout-unsubscribe :stream-chunk nil keep))))))
 
+(ert-deftest passepartout-remote-what-came-and-waits-is-not-fetched-again ()
+  (passepartout-remote-tests--with (nil)
+    (passepartout-remote-tests--connect)
+    (let* ((core passepartout-remote-tests--core)
+           (road passepartout-remote--road)
+           (seen nil)
+           (keep (lambda (payload _meta) (push (plist-get payload :n) seen)))
+           (say (lambda (n)
+                  (passepartout-remote-tests--say
+                   :event `(:action :thing :n ,n)))))
+      (passepartout-subscribe :event :thing keep)
+      (unwind-protect
+          (progn
+            ;; They come, and Emacs has other things to do.
+            (let ((passepartout-events--streamed (+ 1000 (float-time)))
+                  ;; One that never comes.
+                  (passepartout-events--timer (timer-create)))
+              (dotimes (n 3) (funcall say n))
+              (passepartout-remote-tests--until
+                (= 3 (length (passepartout-remote--road-ready road))))
+              (delete-process (passepartout-remote-tests--core-connection
+                               core))
+              (funcall say 3)
+              (passepartout-remote-tests--until
+                (and (= 2 (length (passepartout-remote-tests--core-joins
+                                   core)))
+                     (= 4 (length (passepartout-remote--road-ready road)))))
+              (should (eql 3 (plist-get
+                              (car (passepartout-remote-tests--core-joins core))
+                              :seen)))
+              (should-not seen))
+            (passepartout-events--woken nil nil)
+            (passepartout-remote-tests--until (= 4 (length seen)))
+            (should (equal '(3 2 1 0) seen))
+            (should (= 0 (passepartout-remote--road-size road))))
+        (passepartout-unsubscribe :event :thing keep)))))
+
+(ert-deftest passepartout-remote-a-number-is-found-wherever-it-stands ()
+  (pcase-dolist
+      (`(,text ,number)
+       '(("(:type :event :meta (:number 7) :payload (:a 1))" 7)
+         ("(:type :log :meta (:number 7 :session-id \":number 9\") :payload nil)" 7)
+         ("(:type :log :meta (:session-id \"a\\\") (:number 9\" :number 7))" 7)
+         ("(:payload (:meta (:number 9)) :type :log :meta (:number 7))" 7)
+         ("(:type :log :payload (:text \" :meta (:number 9)\"))" nil)
+         ("(:type :log :meta (:number \"7\"))" nil)
+         ("(:type :log :meta (:number -7))" nil)
+         ("(:type :log :meta (:number . 7))" nil)
+         ("(:type :log :meta 7)" nil)
+         ("(:type)" nil)))
+    (should (equal number (passepartout-remote--number text)))))
+
 (ert-deftest passepartout-remote-what-is-asked-meanwhile-waits ()
   (passepartout-remote-tests--with (nil)
     (passepartout-remote-tests--connect)
