@@ -249,18 +249,26 @@ WORK, PATIENCE, RETRY and BEAT are timers."
 (defun passepartout-remote--changed (road process)
   "Follow what became of PROCESS, the connection of ROAD."
   (when (and (eq process (passepartout-remote--road-process road))
-             (memq (process-status process) '(closed failed exit signal)))
+             (passepartout-remote--ended-p process))
     ;; What came before the end is looked at first; it may end the road.
-    (when (passepartout-remote--work road 'all)
-      (passepartout-remote--lost
-       road
-       (cond ((eq 'failed (process-status process)) "nobody listens there")
-             ((not (eq 'open (passepartout-remote--road-state road)))
-              "the other end closed the connection in the greeting")
-             ((passepartout-frame-half-p
-               (passepartout-remote--road-stream road))
-              "the connection ended within a message")
-             (t "the other end closed the connection"))))))
+    (passepartout-remote--work road)))
+
+(defun passepartout-remote--ended-p (process)
+  "Return non-nil when PROCESS, a connection, has ended."
+  (memq (process-status process) '(closed failed exit signal)))
+
+(defun passepartout-remote--ended (road)
+  "Note that the connection of ROAD has ended, and all that came is looked at."
+  (passepartout-remote--lost
+   road
+   (cond ((eq 'failed (process-status (passepartout-remote--road-process
+                                       road)))
+          "nobody listens there")
+         ((not (eq 'open (passepartout-remote--road-state road)))
+          "the other end closed the connection in the greeting")
+         ((passepartout-frame-half-p (passepartout-remote--road-stream road))
+          "the connection ended within a message")
+         (t "the other end closed the connection"))))
 
 (defun passepartout-remote--lost (road why)
   "Note that ROAD is lost, because of WHY; try again if it ever was open."
@@ -358,26 +366,24 @@ M-x passepartout-disconnect gives it up."
   "Return non-nil when so much of ROAD waits to be handled that it may."
   (> (passepartout-remote--road-size road) passepartout-remote--ready-most))
 
-(defun passepartout-remote--work (road &optional all)
+(defun passepartout-remote--work (road)
   "Make messages of what came by ROAD, for a few milliseconds at most.
-With ALL, until nothing is left.  Return nil when the road ended
-meanwhile."
+When nothing is left and the connection has ended, ROAD is lost."
   (when (timerp (passepartout-remote--road-work road))
     (cancel-timer (passepartout-remote--road-work road)))
   (setf (passepartout-remote--road-work road) nil)
   (let* ((stream (passepartout-remote--road-stream road))
-         (until (if all 1.0e+INF
-                  (+ (float-time) passepartout-remote--seconds)))
+         (until (+ (float-time) passepartout-remote--seconds))
          (same (lambda ()
                  (and stream
                       (eq stream (passepartout-remote--road-stream road)))))
-         (going t))
+         (going t) (done nil))
     (condition-case problem
         (while (and going (funcall same))
-          (let ((text (if (and (not all) (passepartout-remote--full-p road))
-                          nil
-                        (passepartout-frame-next stream until))))
-            (cond ((null text) (setq going nil))
+          (let* ((full (passepartout-remote--full-p road))
+                 (text (and (not full)
+                            (passepartout-frame-next stream until))))
+            (cond ((null text) (setq going nil done (not full)))
                   ((eq text t)
                    (passepartout-remote--again road)
                    (setq going nil))
@@ -395,7 +401,10 @@ meanwhile."
       (passepartout-remote--hold road))
     (when (passepartout-remote--road-ready road)
       (passepartout-events--woken nil nil))
-    (funcall same)))
+    (when (and done (funcall same)
+               (passepartout-remote--ended-p
+                (passepartout-remote--road-process road)))
+      (passepartout-remote--ended road))))
 
 (defun passepartout-remote--hold (road)
   "Read no more of ROAD while too much of it waits, and again when not."

@@ -571,6 +571,50 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
                                (passepartout-remote--road-process road)))))
         (passepartout-unsubscribe :event :thing keep)))))
 
+(ert-deftest passepartout-remote-what-came-before-the-end-does-not-stop-emacs ()
+  (passepartout-remote-tests--with (nil)
+    (passepartout-remote-tests--connect)
+    (let* ((seen nil)
+           (keep (lambda (payload _meta) (push (plist-get payload :n) seen)))
+           (road passepartout-remote--road)
+           (process (passepartout-remote--road-process road))
+           (stream (passepartout-remote--road-stream road)))
+      (passepartout-subscribe :event :thing keep)
+      (unwind-protect
+          (passepartout-remote-tests--lines
+           (lambda (told)
+             (let ((timer-list nil) (passepartout-remote--ready-most 2000))
+               ;; More than is looked at in one go has come, and then the end.
+               (dotimes (n 30)
+                 (passepartout-frame-add
+                  stream
+                  (mapconcat
+                   (lambda (m)
+                     (passepartout-frame-encode
+                      (format "(:type :event :payload (:action :thing :n %d))"
+                              (+ m (* 100 n)))))
+                   (number-sequence 0 99) "")))
+               (delete-process (passepartout-remote-tests--core-connection
+                                passepartout-remote-tests--core))
+               (passepartout-remote-tests--until
+                 (not (process-live-p process)))
+               ;; No timer ran: what is left is left, and nothing is lost yet.
+               (should (< 0 (passepartout-frame-rest stream)))
+               (should (< (length seen) 3000))
+               (should (eq 'open (passepartout-remote--road-state road)))
+               (should-not (funcall told)))
+             ;; The timers of that time are gone.
+             (setq passepartout-events--timer nil)
+             (passepartout-remote--work road)
+             (passepartout-remote-tests--until (= 3000 (length seen)))
+             (should (equal (number-sequence 2999 0 -1) seen))
+             (passepartout-remote-tests--until
+               (= 2 (length (passepartout-remote-tests--core-joins
+                             passepartout-remote-tests--core))))
+             (should (string-search "is lost: the other end closed"
+                                    (string-join (funcall told) "\n")))))
+        (passepartout-unsubscribe :event :thing keep)))))
+
 (ert-deftest passepartout-remote-a-core-that-does-not-read-does-not-stop-emacs ()
   (passepartout-remote-tests--with (nil :dumb t)
     (passepartout-remote-tests--connect)
