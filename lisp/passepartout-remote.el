@@ -265,10 +265,26 @@ WORK, PATIENCE, RETRY and BEAT are timers."
                                        road)))
           "nobody listens there")
          ((not (eq 'open (passepartout-remote--road-state road)))
-          "the other end closed the connection in the greeting")
+          (passepartout-remote--turned-away road))
          ((passepartout-frame-half-p (passepartout-remote--road-stream road))
           "the connection ended within a message")
          (t "the other end closed the connection"))))
+
+(defun passepartout-remote--turned-away (road)
+  "Return why ROAD may have been closed in the greeting, without a word."
+  (let ((address (passepartout-remote--road-address road)))
+    (pcase (passepartout-remote--road-state road)
+      ('proof
+       (format "the other end closed the connection in the greeting, as a \
+core does that is not convinced: look whether the cookie for %s port %d is \
+what the file cookie in its store's folder holds, and whether the core \
+listens at port %d as well" (car address) (cdr address) (cdr address)))
+      ((and 'greeting (guard (consp address)))
+       (format "the other end closed the connection before it greeted: look \
+whether port %d is a core's, and where ssh leads there, whether the core \
+runs on that machine" (cdr address)))
+      (_ "the other end closed the connection in the greeting: look in the \
+log of that core, and whether you are its user"))))
 
 (defun passepartout-remote--lost (road why)
   "Note that ROAD is lost, because of WHY; try again if it ever was open."

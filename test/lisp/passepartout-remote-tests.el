@@ -102,6 +102,8 @@ Without a connection it is sent when somebody goes on."
                  (if (passepartout-remote-tests--core-tcp core) 'proof 'join))
     (cond
      ((passepartout-remote-tests--twist :hang))
+     ((passepartout-remote-tests--twist :close)
+      (run-at-time 0 nil #'delete-process connection))
      ((passepartout-remote-tests--twist :greeting)
       (process-send-string connection
                            (passepartout-remote-tests--twist :greeting)))
@@ -123,8 +125,9 @@ Without a connection it is sent when somebody goes on."
      ((passepartout-remote-tests--twist :proof)
       (process-send-string connection
                            (passepartout-remote-tests--twist :proof)))
-     ((passepartout-greet-same-p (plist-get payload :mac)
-                                 (funcall mac "client"))
+     ((and (not (passepartout-remote-tests--twist :deny))
+           (passepartout-greet-same-p (plist-get payload :mac)
+                                      (funcall mac "client")))
       (process-put connection 'step 'join)
       (passepartout-remote-tests--step
        connection `(:version "0.1.0" :capabilities ("emacs")
@@ -362,6 +365,19 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
              passepartout-remote-tests--core)
             (make-string 64 ?e))
       (passepartout-remote-tests--refused "closed the connection"))
+    ;; And it is said what to look at.
+    (pcase-dolist (`(,tcp ,twist ,words)
+                   '((t :deny "whether the cookie for 127.0.0.1 port")
+                     (t :deny "listens at port")
+                     (t :close "whether port [0-9]+ is a core's")
+                     (nil :close "in the log of that core")))
+      (passepartout-remote-tests--with (tcp twist t)
+        (passepartout-remote-tests--lines
+         (lambda (told)
+           (passepartout-connect (passepartout-remote-tests--where))
+           (passepartout-remote-tests--until (null passepartout-remote--road))
+           (should (string-match-p
+                    words (string-join (funcall told) "\n")))))))
     ;; One that proves nothing, that gives our own proof back, or that
     ;; says what a core said before.
     (pcase-dolist (`(,twist ,words)
