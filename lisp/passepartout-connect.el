@@ -109,7 +109,7 @@ Emacs.")))
   (list :start (lambda (_pipe _settings) (passepartout-connect--begin road))
         :send (lambda (text) (passepartout-remote--send road text))
         :receive (lambda (bytes) (passepartout-remote--receive road bytes))
-        :stop (lambda () (passepartout-remote--shut road))
+        :stop (lambda () (passepartout-remote--part road))
         :version (lambda () passepartout-version)
         :name (passepartout-remote--road-name road)
         :tag (passepartout-connect--tag (passepartout-remote--road-name road))
@@ -253,7 +253,8 @@ for, and shows what it answers.  \\[passepartout-disconnect] goes back."
 ;;;###autoload
 (defun passepartout-disconnect ()
   "Have all commands of Passepartout mean the core of this Emacs again.
-The core that was connected to goes on with what it does."
+The core that was connected to goes on; what this Emacs had asked it for
+and is not done is stopped there."
   (interactive)
   (unless passepartout-remote--road
     (user-error "This Emacs is connected to no other core"))

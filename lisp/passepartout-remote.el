@@ -809,6 +809,15 @@ The core need not keep that for us any longer."
           :meta (:seen ,(passepartout-remote--road-seen road))
           :payload (:action ,sign))))
 
+(defun passepartout-remote--part (road)
+  "Say over ROAD that this Emacs goes and does not come back, and end it.
+Otherwise the core would keep for a while what we could come back to."
+  (when (and (eq 'open (passepartout-remote--road-state road))
+             (<= (passepartout-remote--road-written road)
+                 passepartout-remote--window))
+    (passepartout-remote--write-sign road :leaving))
+  (passepartout-remote--shut road))
+
 (defun passepartout-remote--pulse (road)
   "See whether anything was heard over ROAD lately."
   (let ((silence (- (float-time) (passepartout-remote--road-heard road))))

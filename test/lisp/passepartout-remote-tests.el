@@ -357,6 +357,35 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
          (should (equal "" passepartout-status--mode-line))
          (should-error (passepartout-disconnect) :type 'user-error))))))
 
+(ert-deftest passepartout-remote-who-goes-says-so ()
+  (dolist (tcp '(nil t))
+    (pcase-dolist (`(,way ,how) '((passepartout-disconnect said)
+                                  ;; When Emacs ends.
+                                  (passepartout-stop said)
+                                  (lost silent)
+                                  (full silent)))
+      (passepartout-remote-tests--with (tcp)
+        (passepartout-remote-tests--connect)
+        (let* ((core passepartout-remote-tests--core)
+               (road passepartout-remote--road)
+               (old (passepartout-remote-tests--core-connection core)))
+          (passepartout-send-event :user-command (list :line "last"))
+          (pcase way
+            ('lost (passepartout-remote--lost road "x"))
+            ('full
+             ;; Emacs would wait until the core reads.
+             (setf (passepartout-remote--road-written road) 1000000)
+             (passepartout-disconnect))
+            (_ (should (or (eq way 'passepartout-disconnect)
+                           (memq way kill-emacs-hook)))
+               (funcall way)))
+          (passepartout-remote-tests--until (not (process-live-p old)))
+          (should (equal '("last") (passepartout-remote-tests--lines-heard)))
+          (should (equal (if (eq how 'said) '(:event) nil)
+                         (mapcar (lambda (message) (plist-get message :type))
+                                 (passepartout-remote-tests--heard
+                                  :leaving)))))))))
+
 (ert-deftest passepartout-remote-only-who-knows-the-cookie-is-told-anything ()
   (let ((recorded nil))
     ;; Another cookie: the core closes, and says nothing.
