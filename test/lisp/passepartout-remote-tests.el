@@ -29,6 +29,8 @@
 
 (require 'auth-source)
 (require 'passepartout-fake)
+(require 'passepartout-real)
+(require 'passepartout-road)
 (require 'passepartout-connect)
 (require 'passepartout-query)
 
@@ -1027,6 +1029,41 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
            (let ((said (string-join (funcall told) "\n")))
              (should (string-search "nothing of it was missed" said))
              (should-not (string-search "may not have reached" said)))))))))
+
+(ert-deftest passepartout-remote-a-real-core-goes-on-where-it-was-cut ()
+  (passepartout-real-with
+    (let ((passepartout-remote--pauses '(0.02 . 0.1))
+          (answers nil) (asked 0) (tokens nil))
+      (unwind-protect
+          (progn
+            (passepartout-road--start #'ignore)
+            (let* ((road passepartout-remote--road)
+                   (ask (lambda (size)
+                          (let ((number (cl-incf asked)))
+                            (passepartout-request
+                             :trace (list :limit 1 :note (make-string size ?x))
+                             (lambda (payload)
+                               (push (cons number (plist-get payload :error))
+                                     answers)))))))
+              ;; Requests and answers are cut off wherever they are.
+              (dotimes (turn 6)
+                (passepartout-real-until
+                  (and (eq 'open (passepartout-remote--road-state road))
+                       (process-live-p (passepartout-remote--road-process
+                                        road))))
+                (cl-pushnew (passepartout-remote--road-token road) tokens
+                            :test #'equal)
+                (dotimes (n 30) (funcall ask (* turn n 20)))
+                ;; At times some answers have come by then.
+                (when (= 0 (% turn 2)) (accept-process-output nil 0.01))
+                (delete-process (passepartout-remote--road-process road)))
+              (passepartout-real-until (= asked (length answers)))
+              (should (equal (number-sequence 1 asked)
+                             (sort (mapcar #'car answers) #'<)))
+              (should-not (seq-some #'cdr answers))
+              (should (= 1 (length tokens)))))
+        (when passepartout-remote--road (passepartout-remote--leave))
+        (passepartout-road--end)))))
 
 (ert-deftest passepartout-remote-what-is-kept-no-more-is-not-passed-over ()
   (pcase-dolist (`(,most . ,heard) '(((2 . 1000000) . 1) ((100 . 10) . 1)
