@@ -76,6 +76,7 @@ is not shown to be")
     (passepartout-models-of-a-real-core-are-those-of-its-server . human)
     (passepartout-real-a-label-taken-away-counts-until-it-is-let-go . human)
     (passepartout-skills-real-a-skill-from-outside-is-shown-whole . human)
+    (passepartout-real-jobs-run-from-the-list-over-the-plan-to-the-report . human)
     (passepartout-inspect-shows-what-was-sent-byte-for-byte
      . "whoever is not the user's own Emacs sees requests of its own chats alone, and only in them")
     (passepartout-core-stops-and-starts-again
