@@ -322,7 +322,9 @@ fn settings(engine: &Engine) -> Check {
 }
 
 fn skills(engine: &Engine) -> Check {
-    let (loaded, problems) = engine.skill_report();
+    let (loaded, mut problems) = engine.skill_report();
+    let gone = engine.config.skill_directories.iter().filter(|folder| !folder.is_dir());
+    problems.extend(gone.map(|folder| format!("the folder of skills {} is not there", folder.display())));
     let gaps = engine.skill_gaps();
     if !gaps.is_empty() {
         let all: Vec<String> = gaps.into_iter().chain(problems).collect();
@@ -345,7 +347,7 @@ fn skills(engine: &Engine) -> Check {
         [] => Check::good("skills", "Skills", format!("{loaded} loaded{lisp}")),
         problems => {
             let detail = format!("{loaded} loaded{lisp}; {}", problems.join("; "));
-            let repair = "Mend the file that is named, or confirm what waits: M-x passepartout-skills.";
+            let repair = "Mend what is named, or confirm what waits: M-x passepartout-skills.";
             Check::bad("skills", "Skills", State::Degraded, detail, repair)
         }
     }

@@ -101,6 +101,17 @@ async fn a_skill_with_an_unknown_choice_is_kept_out_and_the_doctor_can_say_why()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_folder_of_skills_that_is_not_there_is_named_by_the_doctor() {
+    let home = Home::new(&[]);
+    let gone = home.folder.path().join("gone");
+    let engine = home.engine_with(|config| config.skill_directories = vec![gone.clone()]).await;
+    let checks = passepartout::edge::doctor::examine(&engine, None).await;
+    let check = checks.iter().find(|check| check.name == "skills").expect("a check of the skills");
+    let told = check.detail.contains(&format!("the folder of skills {} is not there", gone.display()));
+    assert_eq!((check.state.name(), told), ("degraded", true), "{check:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rules_that_are_not_in_force_are_told_once_and_the_doctor_calls_it_unhealthy() {
     let home = Home::new(&[]);
     std::fs::create_dir_all(home.own_skills()).expect("a folder");

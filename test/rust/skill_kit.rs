@@ -480,6 +480,20 @@ fn the_command_line_lists_shows_begins_and_tests() {
     assert!(listed.out.contains("loaded     50  tea-time  Tea time\n"), "{}", listed.out);
     assert!(listed.out.contains("waiting        pdf-forms\n"), "{}", listed.out);
     assert!(listed.out.contains("comes from outside"), "{}", listed.out);
+    // Where nothing runs, its Lisp is tried before the list and the doctor speak of it.
+    let gate = template(Kind::Gate, "late").unwrap();
+    let wrong = format!("{gate}\n* Gate examples\n| tool | example | match |\n| shell | ls | deny |\n");
+    let late = home.config().settings.join("skills/late.org");
+    fs::write(&late, wrong).unwrap();
+    let tried = run(&home, &["skills"]);
+    match tried.out.contains("loaded     10  late") {
+        true => skipped(format_args!("Lisp cannot be tried on this machine")),
+        false => {
+            assert!(tried.out.contains("its gate should say deny, but it says pass"), "{}", tried.out);
+            assert!(run(&home, &["doctor"]).out.contains("its gate should say deny"));
+        }
+    }
+    fs::remove_file(&late).unwrap();
     let names = run(&home, &["skills", "list", "--json"]).json();
     assert_eq!(names["skills"].as_array().unwrap().len(), listed.out.lines().filter(|l| !l.starts_with(' ')).count());
     let shown = run(&home, &["skills", "show", "pdf-forms"]);

@@ -41,6 +41,7 @@ pub(super) fn run_doctor(place: &Place, wanted: &Wanted, out: &mut dyn Write) ->
         }
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
         let _ = engine.flush().await; // The store's own check says what is wrong with it.
+        engine.try_skills().await;
         let mut checks = doctor::examine(engine, providers.then_some(&origin)).await;
         if let Some(gone) = gone {
             checks.retain(|check| check.name != gone.name);

@@ -122,6 +122,8 @@ fn looked(
         return Ok(status);
     }
     with_engine(place, Keep::ToRead, async |engine| {
+        // Whether their Lisp works is known to nobody yet.
+        engine.try_skills().await;
         let (printed, status) = look(engine, command).await?;
         out.write_all(&printed)?;
         Ok(status)
