@@ -305,6 +305,98 @@ fn what_would_be_taken_back_is_done_after_it_was_read() {
     assert_eq!(desk.sent(), ["memory-do"]);
 }
 
+/// Returns the number of the request that was sent last, of those with these words in it.
+fn asked(desk: &Desk, words: &str) -> i64 {
+    let number = desk.effects.iter().rev().find_map(|effect| match effect {
+        Effect::Send(text) if text.contains(words) => Sexp::read(text).ok()?.get("payload")?.int_at("request"),
+        _ => None,
+    });
+    number.unwrap_or_else(|| panic!("{words}: {:?}", desk.effects))
+}
+
+fn reply(desk: &mut Desk, number: i64, words: &str) {
+    desk.hear(&format!("(:type :response :payload (:request {number} {words}))"));
+}
+
+/// Opens the preview of an operation, whose last page is asked for; returns the number of that request.
+fn preview(desk: &mut Desk, operation: i64) -> i64 {
+    desk.keys(&format!("/rewind {operation}<enter>"));
+    let number = asked(desk, ":memory-rewind");
+    let words = format!(":title \"Back\" :preview \"V{operation}\" :text \"first of {operation}\n\" :next 11");
+    reply(desk, number, &words);
+    desk.screen();
+    asked(desk, &format!("\"V{operation}\""))
+}
+
+fn read(desk: &Desk) -> Option<(String, bool)> {
+    match &desk.state.over {
+        Some(Over::Reader(reader)) => Some((reader.text().to_string(), reader.awaited)),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_late_page_lands_in_no_other_reader() {
+    let late = ":text \"tail of 5\n\" :shown \"HASH5\"";
+    let mut desk = Desk::new(60, 12);
+    let five = preview(&mut desk, 5);
+    desk.keys("<esc>");
+    let nine = preview(&mut desk, 9);
+    reply(&mut desk, five, late);
+    assert_eq!(read(&desk), Some(("first of 9\n".to_string(), true)));
+    desk.screen();
+    desk.effects.clear();
+    desk.keys("yy");
+    assert_eq!(desk.sent(), Vec::<String>::new(), "5 was not shown whole");
+    reply(&mut desk, nine, ":text \"tail of 9\n\" :shown \"HASH9\"");
+    desk.screen();
+    desk.keys("yy");
+    assert!(desk.effects.iter().any(|effect| matches!(effect, Effect::Send(text) if text.contains("HASH9"))));
+
+    // The same preview anew, whose pages come twice: each counts once.
+    let mut desk = Desk::new(60, 12);
+    let first = preview(&mut desk, 5);
+    desk.keys("<esc>");
+    let again = preview(&mut desk, 5);
+    reply(&mut desk, first, late);
+    reply(&mut desk, again, late);
+    assert_eq!(read(&desk), Some(("first of 5\ntail of 5\n".to_string(), false)));
+
+    // A plan that is read still waits for its own page.
+    let mut desk = Desk::new(60, 12);
+    offer(&mut desk);
+    let five = preview(&mut desk, 5);
+    desk.keys("<esc>/approve<enter>");
+    reply(&mut desk, five, late);
+    assert_eq!(read(&desk), Some((String::new(), true)));
+}
+
+#[test]
+fn a_page_that_does_not_come_closes_its_own_reader_only() {
+    let error = ":error \"shown too long ago\"";
+    for (keys, open) in [("", false), ("<esc>?", true), ("<esc>/plans<enter>", true), ("<esc>/approve<enter>", true)] {
+        let mut desk = Desk::new(60, 12);
+        offer(&mut desk);
+        let five = preview(&mut desk, 5);
+        desk.keys(keys);
+        reply(&mut desk, five, error);
+        assert_eq!(desk.state.over.is_some(), open, "{keys}");
+        desk.state.over = None;
+        assert!(desk.screen().contains("shown too long ago"), "{keys}");
+    }
+    let mut desk = Desk::new(60, 12);
+    offer(&mut desk);
+    desk.keys("/approve<enter>");
+    let plan = asked(&desk, ":plan-page");
+    desk.keys("<esc>?");
+    reply(&mut desk, plan, error);
+    assert!(desk.state.over.is_some());
+    desk.keys("<esc>/approve<enter>");
+    let plan = asked(&desk, ":plan-page");
+    reply(&mut desk, plan, error);
+    assert!(desk.state.over.is_none());
+}
+
 #[test]
 fn words_are_searched_for_in_what_was_said() {
     let mut desk = Desk::new(60, 8);

@@ -127,7 +127,9 @@ impl State {
                 self.ask("context", asked, What::Show("Context"));
             }
             "rewind" => match words.parse::<i64>() {
-                Ok(operation) => self.ask("memory-rewind", Plist::new().int("operation", operation), What::Preview),
+                Ok(operation) => {
+                    self.ask("memory-rewind", Plist::new().int("operation", operation), What::Preview(None))
+                }
                 Err(_) => self.hint("/rewind wants the number of an operation; /memory lists them"),
             },
             "eval" if words.is_empty() => self.hint("/eval wants a form, such as /eval (+ 1 2)"),

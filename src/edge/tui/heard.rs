@@ -253,8 +253,8 @@ impl State {
         if let Some(why) = payload.text_at("error") {
             match what {
                 What::Status | What::Plans | What::Gauge => {}
-                What::Page(_) | What::Preview => {
-                    self.over = None;
+                What::Page(_) | What::Preview(_) => {
+                    self.close_reader_of(&what);
                     self.note(Kind::Warning, why);
                 }
                 What::Done | What::Show(_) => self.note(Kind::Warning, why),
@@ -265,7 +265,7 @@ impl State {
             What::Status => self.take_status(payload),
             What::Plans => self.take_plans(payload),
             What::Page(id) => self.take_page(&id, payload),
-            What::Preview => self.take_preview(payload),
+            What::Preview(page) => self.take_preview(page, payload),
             What::Gauge => {
                 let used = payload.list_at("sections").iter();
                 let used = used.filter_map(|section| section.items().get(1)?.as_int()).sum::<i64>();
@@ -300,16 +300,41 @@ impl State {
         reader.take(part, text, payload.int_at("next"), payload.text_at("shown"));
     }
 
-    fn take_preview(&mut self, payload: &Sexp) {
+    /// Takes a page of a preview. A later one says no name: it is of the preview that it was asked for, and is of no use
+    /// when that one is not read any more.
+    fn take_preview(&mut self, page: Option<(String, i64)>, payload: &Sexp) {
+        let from = match page {
+            None => {
+                let name = payload.text_at("preview").unwrap_or_default();
+                let of = Of::Preview { name: name.to_string(), shown: None };
+                let title = payload.text_at("title").unwrap_or("What would happen");
+                self.over = Some(Over::Reader(Box::new(Reader::pages(title, of))));
+                0
+            }
+            Some((name, from)) => match &self.over {
+                Some(Over::Reader(reader)) if reader.is_of_preview(&name) => from,
+                _ => return,
+            },
+        };
+        let Some(Over::Reader(reader)) = self.over.as_mut() else { return };
+        if !reader.awaits(Some(from)) {
+            return;
+        }
         self.changed = true;
         let text = payload.text_at("text").unwrap_or_default();
-        if let Some(name) = payload.text_at("preview") {
-            let of = Of::Preview { name: name.to_string(), shown: None };
-            let title = payload.text_at("title").unwrap_or("What would happen");
-            self.over = Some(Over::Reader(Box::new(Reader::pages(title, of))));
-        }
-        if let Some(Over::Reader(reader)) = self.over.as_mut() {
-            reader.take("", text, payload.int_at("next"), payload.text_at("shown"));
+        reader.take("", text, payload.int_at("next"), payload.text_at("shown"));
+    }
+
+    /// Closes the reader whose page does not come; another one stays.
+    pub(super) fn close_reader_of(&mut self, what: &What) {
+        let Some(Over::Reader(reader)) = &self.over else { return };
+        let waits = match what {
+            What::Page(id) => matches!(&reader.of, Of::Plan { id: of, .. } if of == id) && reader.awaits(None),
+            What::Preview(Some((name, from))) => reader.is_of_preview(name) && reader.awaits(Some(*from)),
+            What::Preview(None) | What::Status | What::Plans | What::Done | What::Gauge | What::Show(_) => false,
+        };
+        if waits {
+            (self.changed, self.over) = (true, None);
         }
     }
 }

@@ -11,7 +11,8 @@ pub(super) enum What {
     Status,
     Plans,
     Page(String),
-    Preview,
+    /// A preview: its first page, whose name is not known yet, or the one of that name which begins there.
+    Preview(Option<(String, i64)>),
     Done,
     Gauge,
     /// It is shown, under this title.

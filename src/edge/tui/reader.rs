@@ -182,6 +182,11 @@ impl Reader {
         self.awaited && from.is_none_or(|from| from == self.expected)
     }
 
+    /// Whether this preview is read.
+    pub fn is_of_preview(&self, name: &str) -> bool {
+        matches!(&self.of, Of::Preview { name: of, .. } if of == name)
+    }
+
     /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text

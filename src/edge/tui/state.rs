@@ -360,8 +360,8 @@ impl State {
             }
             (Of::Preview { name, .. }, false) => {
                 if let Some(next) = next {
-                    let payload = Plist::new().text("preview", name).int("from", next);
-                    self.ask("memory-page", payload, What::Preview);
+                    let payload = Plist::new().text("preview", name.as_str()).int("from", next);
+                    self.ask("memory-page", payload, What::Preview(Some((name, next))));
                 }
             }
             (Of::Preview { .. }, true) => self.changed = true,
