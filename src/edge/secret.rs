@@ -264,14 +264,18 @@ fn names_a_secret(name: &str) -> bool {
         || name.contains("_SECRET_")
 }
 
-/// Returns the text of an `.env` file without the lines whose name says that they hold a secret; also without those that
-/// cannot be read.
+/// Returns the text of an `.env` file without the lines whose name says that they hold a secret, also where they are
+/// commented out; and without those that cannot be read.
 pub fn without_secrets(text: &str) -> String {
     let open = |line: &&str| {
         let line = line.trim();
-        let line = line.strip_prefix("export ").unwrap_or(line);
-        let name = line.split_once('=').map(|(name, _)| name.trim());
-        line.is_empty() || line.starts_with('#') || name.is_some_and(|name| !names_a_secret(name))
+        let bare = line.trim_start_matches(|c: char| c == '#' || c.is_whitespace());
+        let words = bare.strip_prefix("export").filter(|rest| rest.starts_with(char::is_whitespace)).unwrap_or(bare);
+        match words.split_once('=') {
+            // A remark may be put into words before it; the name stands last.
+            Some((name, _)) => !name.split_whitespace().any(names_a_secret),
+            None => line.is_empty() || line.starts_with('#'),
+        }
     };
     text.lines().filter(open).flat_map(|line| [line, "\n"]).collect()
 }
@@ -386,6 +390,27 @@ mod tests {
         assert_eq!(assignments(text), Ok(expected));
         for (text, line) in [("A=1\nsk-secret\n", 2), ("A='x", 1), ("1A=x", 1), ("A-B=x", 1), ("A='x' y", 1)] {
             assert_eq!(assignments(text), Err(line), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_with_a_key_is_left_out_also_as_a_remark() {
+        for (line, stays) in [
+            ("PLAN_HOURS=48", true),
+            ("# mine", true),
+            ("# A day = 24 hours", true),
+            ("#PLAN_HOURS=48", true),
+            ("", true),
+            ("OPENAI_API_KEY=sk-1", false),
+            ("export\tOPENAI_API_KEY=sk-1", false),
+            ("# OPENAI_API_KEY=sk-1", false),
+            ("  ## \t# export OPENAI_API_KEY = sk-1", false),
+            ("#openai_api_key=sk-1", false),
+            ("# the old OPENAI_API_KEY=sk-1", false),
+            ("sk-1", false),
+        ] {
+            let expected = if stays { format!("{line}\n") } else { String::new() };
+            assert_eq!(without_secrets(line), if line.is_empty() { String::new() } else { expected }, "{line}");
         }
     }
 
