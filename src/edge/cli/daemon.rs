@@ -1,5 +1,6 @@
 //! `passepartout daemon`: the core without Emacs, in the foreground, until a signal ends it.
 
+use crate::domain::inert::exact;
 use crate::domain::label::{Privacy, PrivacyTag};
 use crate::domain::port::LogLevel;
 use crate::edge::cli::args::Place;
@@ -213,7 +214,8 @@ impl Log {
 }
 
 fn line(level: LogLevel, text: &str, journal: bool, at: jiff::Timestamp) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    // A line stays one, and nothing in it is hidden or turns the order of what stands behind it.
+    let text = exact(text).replace(['\n', '\t'], " ");
     let number = match level {
         LogLevel::Error => 3,
         LogLevel::Warning => 4,
@@ -248,6 +250,14 @@ mod tests {
             (LogLevel::Info, true, "<6>one two\n"),
         ] {
             assert_eq!(line(level, "one\ntwo", journal, at), expected);
+        }
+        for text in ["a\u{202e}b", "a\u{200b}b", "a\u{1b}[2Jb", "a\rb", "a\u{2028}b", "a\u{85}b"] {
+            let line = line(LogLevel::Info, text, true, at);
+            let plain = |c: char| c == ' ' || c.is_ascii_graphic();
+            assert!(
+                line.strip_prefix("<6>a").is_some_and(|rest| rest.trim_end_matches('\n').chars().all(plain)),
+                "{line:?}"
+            );
         }
     }
 
