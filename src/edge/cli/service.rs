@@ -202,10 +202,10 @@ fn unit_path() -> Result<PathBuf, Failure> {
 fn unit(place: &Place) -> Result<String, Failure> {
     let program = std::env::current_exe().map_err(|why| format!("this program cannot be found: {why}"))?;
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-    let mut words = vec![word(&program.display().to_string())?, "daemon".to_string(), "--wait".to_string()];
+    let mut words = vec![argument(&program.display().to_string())?, "daemon".to_string(), "--wait".to_string()];
     let mut option = |name: &str, path: &PathBuf| -> Result<(), Failure> {
         words.push(name.to_string());
-        words.push(word(&absolute(path).display().to_string())?);
+        words.push(argument(&absolute(path).display().to_string())?);
         Ok(())
     };
     place.store.iter().try_for_each(|path| option("--store", path))?;
@@ -249,12 +249,17 @@ fn unit(place: &Place) -> Result<String, Failure> {
     Ok(format!("{MARK}{}\n{rest}", blake3::hash(rest.as_bytes()).to_hex()))
 }
 
-/// Returns a word as systemd reads it back.
+/// Returns a word of a command as systemd reads it back: only there `$` stands for a variable.
+fn argument(text: &str) -> Result<String, Failure> {
+    Ok(word(text)?.replace('$', "$$"))
+}
+
+/// Returns a word of a setting as systemd reads it back.
 fn word(text: &str) -> Result<String, Failure> {
     if text.chars().any(char::is_control) {
         return Err(format!("a path with a control character cannot stand in a unit: {}", exact(text)).into());
     }
-    let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     Ok(format!("\"{text}\""))
 }
 
@@ -281,6 +286,9 @@ mod tests {
         assert!(is_ours(&text), "{text}");
         assert!(text.contains("daemon --wait --store \"/s t/100%%\" --memex \"/m$$x\"\n"), "{text}");
         assert!(!is_ours(&text.replace("RestartSec=5", "RestartSec=6")) && !is_ours("") && !is_ours(MARK));
+        let read = |made: Result<String, Failure>| made.unwrap_or_else(|failure| panic!("{}", failure.text));
+        assert_eq!(read(argument("/a$b")), "\"/a$$b\"");
+        assert_eq!(read(word("XDG_STATE_HOME=/a$b%")), "\"XDG_STATE_HOME=/a$b%%\"", "a setting knows no variables");
         assert!(word("a\nExecStartPre=b").is_err());
         assert!(word("a\"b\\").is_ok_and(|word| word == "\"a\\\"b\\\\\""));
     }
