@@ -220,6 +220,9 @@ fn key_name(provider: &Known) -> &'static str {
 /// Reads where the notes are; it must be a folder that is there and holds nothing but notes.
 fn folder(text: &str, home: &Path) -> Result<String, String> {
     let text = text.trim();
+    if text.is_empty() {
+        return Err("name the folder of your notes".to_string());
+    }
     let path = match text.strip_prefix('~') {
         Some("") => home.to_path_buf(),
         Some(rest) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
@@ -230,7 +233,8 @@ fn folder(text: &str, home: &Path) -> Result<String, String> {
     if !whole.is_dir() {
         return Err(format!("{named} is no folder"));
     }
-    if whole == Path::new("/") || home.canonicalize().is_ok_and(|home| home == whole) {
+    // “/” and “/home” hold the home folder, and more.
+    if home.canonicalize().unwrap_or_else(|_| home.to_path_buf()).starts_with(&whole) || whole == Path::new("/") {
         return Err(format!("{named} holds much that is no note; name a folder of notes in it"));
     }
     if path.to_str().is_none() || named.contains(['\'', '\n']) {
@@ -334,14 +338,17 @@ mod tests {
 
     #[test]
     fn answers_that_are_no_good_are_refused() {
-        let home = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir(home.path().join("org")).expect("a folder");
-        assert!(folder("~/org", home.path()).is_ok_and(|path| path.ends_with("/org")));
-        for wrong in ["~", "/", "~/none", ""] {
-            assert!(
-                folder(wrong, &home.path().canonicalize().expect("it is there")).is_err() || wrong.is_empty(),
-                "{wrong}"
-            );
+        let base = tempfile::tempdir().expect("a folder");
+        let homes = base.path().canonicalize().expect("it is there");
+        let home = homes.join("me");
+        std::fs::create_dir_all(home.join("org")).expect("a folder");
+        std::fs::create_dir(homes.join("shared")).expect("a folder");
+        std::os::unix::fs::symlink(&homes, home.join("up")).expect("a link");
+        assert!(folder("~/org", &home).is_ok_and(|path| path.ends_with("/org")));
+        assert!(folder(&homes.join("shared").display().to_string(), &home).is_ok());
+        let above = homes.display().to_string();
+        for wrong in ["~", "~/", "/", "~/none", "", "  ", &above, "~/..", "~/up"] {
+            assert!(folder(wrong, &home).is_err(), "{wrong}");
         }
         assert_eq!(names("OpenAI, recall"), Ok(vec!["openai".to_string(), "recall".to_string()]));
         assert!(names("").is_err() && names("nobody").is_err());
