@@ -34,6 +34,7 @@ pub mod shadow;
 pub mod signals;
 pub mod skill_host;
 pub mod skills;
+pub mod stderr;
 pub mod store;
 pub mod survey;
 pub mod thread;

@@ -42,6 +42,24 @@ fn with(mut command: Command, words: &[&str]) -> Command {
 }
 
 #[test]
+fn nobody_who_reads_beside_the_answer_ends_no_command() {
+    let home = home();
+    let command = |words: &[&str]| {
+        let mut command = with(program(&home), words);
+        command.env("PLAN_HOURS", "many").stdin(Stdio::null());
+        command
+    };
+    for words in [&["query", "--json", "tiles"][..], &["gate"], &["ask", "/plans"], &["dump", "/nowhere"]] {
+        let heard: Ran = command(words).output().expect("it runs").into();
+        assert!(!heard.err.is_empty(), "{words:?} says nothing beside its answer: {heard:?}");
+        let (reader, broken) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let unheard: Ran = command(words).stderr(broken).output().expect("it runs").into();
+        assert_eq!((unheard.status, unheard.out), (heard.status, heard.out), "{words:?}");
+    }
+}
+
+#[test]
 fn send_prints_the_answer_and_says_the_rest_beside_it() {
     let home = home();
     let args = serde_json::json!({"id": "tiles", "state": "DONE", "explanation": "The user said that they came."});

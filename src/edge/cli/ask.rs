@@ -18,6 +18,7 @@ use crate::edge::engine::boot::Keep;
 use crate::edge::engine::delegation::Reported;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::turns::{Ask, Decided};
+use crate::edge::stderr::complain;
 use crate::edge::store::owner_of;
 use parking_lot::Mutex;
 use std::io::Write;
@@ -227,12 +228,12 @@ impl Held {
     fn tell(&self, line: String) {
         match self.0.lock().as_mut() {
             Some(lines) => lines.push(line),
-            None => eprintln!("{line}"),
+            None => complain(&line),
         }
     }
 
     fn release(&self) {
-        self.0.lock().take().into_iter().flatten().for_each(|line| eprintln!("{line}"));
+        self.0.lock().take().into_iter().flatten().for_each(|line| complain(&line));
     }
 }
 
@@ -253,7 +254,7 @@ fn here(
             if !beside {
                 return Ok(None);
             }
-            eprintln!("warning: {}", exact(why));
+            complain(&format!("warning: {}", exact(why)));
             held.hold();
         }
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
@@ -262,7 +263,7 @@ fn here(
         }
         match tape {
             Tape::None => {}
-            Tape::Record(path) => eprintln!("{}", readable(&engine.record_cassette(&origin(true), path)?)),
+            Tape::Record(path) => complain(&readable(&engine.record_cassette(&origin(true), path)?)),
             Tape::Play(path) => engine.play_cassette(path)?,
         }
         if let Some(name) = &manner.preset {
@@ -285,7 +286,7 @@ fn here(
         let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece.text())).await;
         engine.flush().await?;
         if let Tape::Record(_) = tape {
-            eprintln!("{}", readable(&engine.stop_cassette(&origin(true))?));
+            complain(&readable(&engine.stop_cassette(&origin(true))?));
         }
         // The store named its owner, as it does to whoever wants something kept beside it.
         let refused = |fault: &Fault| matches!(fault, Fault::Pipeline(why) if why.contains(" is in use by "));
@@ -396,7 +397,7 @@ pub(super) async fn print_turned(
                 }
                 match (notice.is_empty(), beside) {
                     (true, _) => {}
-                    (false, true) => eprintln!("{}", readable(notice)),
+                    (false, true) => complain(&readable(notice)),
                     (false, false) => writeln!(out, "{}", readable(notice))?,
                 }
             }

@@ -8,7 +8,7 @@ use crate::edge::cli::forward::{Met, Owner};
 use crate::edge::cli::handed::{ended, hearing, worse};
 use crate::edge::cli::run::{DONE, FAILED, Failure, USAGE};
 use crate::edge::cli::session::{
-    block_on, blocking, complaining_by, engine, met, origin, somewhere, with_engine_that_tells,
+    block_on, blocking, complaining, engine, met, origin, somewhere, with_engine_that_tells,
 };
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::turns::Ask;
@@ -168,7 +168,7 @@ async fn at_owner(mut owner: Owner, place: &Place, talk: &mut Talk, out: &mut dy
 /// Answers each line in this process, which owns the store meanwhile.
 fn here(place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failure> {
     let (tell, mut reports) = mpsc::unbounded_channel();
-    let notify = hearing(complaining_by(|line| eprintln!("{line}")), tell);
+    let notify = hearing(complaining(), tell);
     with_engine_that_tells(place, Keep::Along, notify, async |engine| {
         if engine.beside().is_some() {
             return Err(not_beside(owner_of(&engine.config.store)));

@@ -19,6 +19,7 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::embedding::{Drained, EmbeddingStatus};
 use crate::edge::engine::explain::About;
+use crate::edge::stderr::complain;
 use crate::edge::thread::aside;
 use crate::edge::tokens::Tokens;
 use jiff::civil::DateTime;
@@ -362,7 +363,7 @@ pub(super) fn context_engine(place: &Place) -> Result<ContextEngine, Failure> {
         None => {
             let report = read(&config.directories, &config, false);
             for problem in &report.problems {
-                eprintln!("{problem}");
+                complain(&problem.to_string());
             }
             let mut view = View::default();
             for document in report.documents.into_iter().filter(|document| document.is_notes()) {

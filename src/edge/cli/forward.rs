@@ -27,6 +27,7 @@ use crate::edge::peers::greeting::{As, Unmet};
 use crate::edge::peers::join::{Joined, join};
 use crate::edge::peers::pulse::{self, Do, SILENCE, Silence};
 use crate::edge::peers::stream::write;
+use crate::edge::stderr::complain;
 use crate::edge::store::owner_of;
 use crate::edge::walk::canonical;
 use std::ffi::OsString;
@@ -224,7 +225,9 @@ impl Owner {
         let (begun, store) = (tokio::time::Instant::now(), &config.store);
         if owner_of(store).is_none() && gone(config).is_some() {
             let wait = PATIENCE.as_secs();
-            eprintln!("the store was deleted; waiting up to {wait} seconds for a process that may put it back");
+            complain(&format!(
+                "the store was deleted; waiting up to {wait} seconds for a process that may put it back"
+            ));
         }
         // One that was deleted is put back by its owner, which nobody would find any more once there is a new one.
         while owner_of(store).is_some() || (gone(config).is_some() && begun.elapsed() < PATIENCE) {
@@ -233,7 +236,7 @@ impl Owner {
                 Err(Unmet::Silent(_)) if begun.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
                 Err(Unmet::Silent(_)) => return Ok(Met::Closed),
                 Err(Unmet::Late(why)) => {
-                    eprintln!("warning: the process that owns the store cannot be joined: {why}");
+                    complain(&format!("warning: the process that owns the store cannot be joined: {why}"));
                     return Ok(Met::Closed);
                 }
                 Err(Unmet::Refused(why)) => return Err(why),

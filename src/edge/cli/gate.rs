@@ -15,6 +15,7 @@ use crate::edge::cli::run::{DONE, Failure};
 use crate::edge::cli::session::{blocking, configured, settled, somewhere, vault, with_engine};
 use crate::edge::engine::boot::{self, Keep};
 use crate::edge::rules_file;
+use crate::edge::stderr::complain;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
@@ -201,7 +202,7 @@ pub(super) fn gate(place: &Place, out: &mut dyn Write) -> Result<u8, Failure> {
     if place.store.is_none() && place.memex.is_empty() {
         let (gates, survey, problems) = boot::without_memory(&config, vault(&config), Duration::from_secs(5));
         for problem in config.notices.iter().chain(&problems) {
-            eprintln!("{}", exact(problem));
+            complain(&exact(problem));
         }
         let table = rules_file::read(&config.settings);
         let levels = table.over(&config.permissions, &Toolbox::builtin(), &|_| false).0;

@@ -4,6 +4,7 @@ use crate::domain::count::counted;
 use crate::edge::cli::run::{DONE, FAILED};
 use crate::edge::config::Config;
 use crate::edge::ingest::IngestReport;
+use crate::edge::stderr::say;
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -103,6 +104,6 @@ pub(super) fn read(paths: &[PathBuf], config: &Config, show: bool) -> crate::edg
 pub(super) fn progress(done: usize, total: usize, show: bool) {
     use std::io::IsTerminal;
     if show && std::io::stderr().is_terminal() && (done == total || done.is_multiple_of(64)) {
-        eprint!("\rreading {done}/{total}{}", if done == total { "\r\x1b[K" } else { "" });
+        say(&format!("\rreading {done}/{total}{}", if done == total { "\r\x1b[K" } else { "" }));
     }
 }

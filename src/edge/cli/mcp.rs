@@ -9,7 +9,7 @@ use crate::edge::cli::args::Place;
 use crate::edge::cli::ask::not_beside;
 use crate::edge::cli::forward::{Met, Owner};
 use crate::edge::cli::run::{DONE, Failure};
-use crate::edge::cli::session::{block_on, blocking, complaining_by, met, origin, somewhere, with_engine_that_tells};
+use crate::edge::cli::session::{block_on, blocking, complaining, met, origin, somewhere, with_engine_that_tells};
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::lent::Lent;
 use crate::edge::mcp::server::{Call, LONGEST, Server, too_long};
@@ -77,7 +77,7 @@ async fn at_owner(owner: &mut Owner, call: &Call<'_>) -> Result<Lent, Failure> {
 }
 
 fn here(place: &Place, call: Call<'_>) -> Result<Lent, Failure> {
-    with_engine_that_tells(place, Keep::Along, complaining_by(|line| eprintln!("{line}")), async |engine| {
+    with_engine_that_tells(place, Keep::Along, complaining(), async |engine| {
         if engine.beside().is_some() {
             return Err(not_beside(owner_of(&engine.config.store)));
         }

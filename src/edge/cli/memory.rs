@@ -6,6 +6,7 @@ use crate::edge::cli::run::{DONE, FAILED, Failure};
 use crate::edge::cli::session::configured;
 use crate::edge::clock::{Clock, SystemClock};
 use crate::edge::config::Config;
+use crate::edge::stderr::complain;
 use crate::edge::store::compact::{Compaction, Keep};
 use crate::edge::store::verify::{Proof, keep_result, verify};
 use crate::edge::store::{DiskStore, witness};
@@ -39,7 +40,7 @@ pub fn check(
     let begun = std::time::Instant::now();
     let proof = verify(&config.store, Some(&heads))?;
     if let Err(why) = keep_result(&heads, &config.store, &proof, now) {
-        eprintln!("warning: the result could not be kept for the doctor: {why}");
+        complain(&format!("warning: the result could not be kept for the doctor: {why}"));
     }
     print(&proof, begun.elapsed(), json, out)?;
     Ok(if proof.whole() { DONE } else { FAILED })
@@ -79,7 +80,7 @@ pub fn compact(
         let mut store = DiskStore::open_patiently(&config.store, PATIENCE)?;
         store.watch(&config.heads());
         for notice in store.notices() {
-            eprintln!("warning: {notice}");
+            complain(&format!("warning: {notice}"));
         }
         store.compact(keep, now)?
     };

@@ -9,7 +9,7 @@ use crate::edge::cli::ask::not_beside;
 use crate::edge::cli::forward::{Met, Owner};
 use crate::edge::cli::run::{DONE, FAILED, Failure, PENDING};
 use crate::edge::cli::session::{
-    block_on, blocking, complaining_by, met, options, origin, readable, somewhere, with_engine_that_tells,
+    block_on, blocking, complaining, met, options, origin, readable, somewhere, with_engine_that_tells,
 };
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::Keep;
@@ -76,7 +76,7 @@ async fn at_owner(mut owner: Owner, place: &Place, typed: &mut Typing, out: &mut
 
 /// Evaluates each form in this process, which owns the store meanwhile.
 fn here(place: &Place, typed: &mut Typing, out: &mut dyn Write) -> Result<u8, Failure> {
-    with_engine_that_tells(place, Keep::Along, complaining_by(|line| eprintln!("{line}")), async |engine| {
+    with_engine_that_tells(place, Keep::Along, complaining(), async |engine| {
         if engine.beside().is_some() {
             return Err(not_beside(owner_of(&engine.config.store)));
         }

@@ -33,6 +33,7 @@ use crate::edge::cli::status::{run_health, run_status};
 use crate::edge::cli::tui::run_tui;
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::boot::Keep;
+use crate::edge::stderr::complain;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -107,7 +108,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
                 crate::domain::org::scan::ScanOptions { sequences: config.org.todo_sequences, ..Default::default() };
             let report = dump::run_with(&path, &options, contents, out)?;
             for problem in &report.problems {
-                eprintln!("{problem}");
+                complain(&problem.to_string());
             }
             Ok(if report.files == 0 && !report.problems.is_empty() { FAILED } else { DONE })
         }

@@ -16,6 +16,7 @@ use crate::edge::engine::folders::known_memex;
 use crate::edge::engine::{Engine, Notice, Notify};
 use crate::edge::runtime::guests::Guests;
 use crate::edge::secret::{Vault, read_env_file};
+use crate::edge::stderr::{self, complain};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,7 +96,7 @@ pub(super) fn beside(place: &Place, words: Vec<String>, out: &mut dyn Write) -> 
     block_on(async {
         let Met::Owner(mut owner) = Owner::join(&configured(place)).await? else { return Ok(None) };
         let ran = owner.command(words).await?;
-        eprint!("{}", ran.errors);
+        stderr::say(&ran.errors);
         write!(out, "{}", ran.text)?;
         Ok(Some(ran.status))
     })
@@ -161,8 +162,8 @@ pub(super) async fn start(
 }
 
 /// Prints what is worth a warning.
-fn complaining() -> Notify {
-    complaining_by(|line| eprintln!("{line}"))
+pub(super) fn complaining() -> Notify {
+    complaining_by(|line| complain(&line))
 }
 
 /// Hands on what is worth a warning, line by line.

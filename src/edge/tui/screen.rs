@@ -1,6 +1,7 @@
 //! The terminal itself: taken at the start, and given back as it was, however this ends.
 
 use crate::edge::panics;
+use crate::edge::stderr::complain;
 use crate::edge::tui::state::State;
 use crate::edge::tui::view::draw;
 use ratatui::Terminal;
@@ -96,7 +97,7 @@ impl Drop for Screen {
     fn drop(&mut self) {
         self.leave();
         while let Some(line) = self.broken() {
-            eprintln!("passepartout: {line}");
+            complain(&format!("passepartout: {line}"));
         }
     }
 }
