@@ -20,6 +20,7 @@ pub mod log;
 pub mod mcp;
 pub mod org_file;
 pub mod origin;
+pub mod own_file;
 pub mod panics;
 pub mod peers;
 pub mod project;

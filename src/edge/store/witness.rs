@@ -9,7 +9,7 @@ use crate::domain::id::ObjectHash;
 use crate::domain::memory::operation::Operation;
 use crate::domain::memory::store::Record;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -179,21 +179,6 @@ pub fn accept(heads: &Path, store: &Path) -> io::Result<usize> {
 /// Returns the file in which the result of the last check stands.
 pub fn result_file(heads: &Path, store: &Path) -> PathBuf {
     name_of(heads, store).with_extension("checked")
-}
-
-/// Writes a small file whole or not at all.
-///
-/// # Errors
-/// What the system says.
-pub fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let new = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    sync_folder(folder)
 }
 
 /// One file for each place of a store.

@@ -1,9 +1,9 @@
 //! The file of what was typed: the user's alone, bounded, and written whole or not at all.
 
+use crate::edge::own_file::replace;
 use crate::edge::tui::history::{BYTES, read, written};
 use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::Read;
 use std::path::Path;
 
 /// Its name in the cache folder.
@@ -25,27 +25,7 @@ pub fn kept(cache: &Path) -> Vec<String> {
 /// # Errors
 /// When it cannot be written.
 pub fn keep(cache: &Path, lines: &[String]) -> std::io::Result<()> {
-    write(&cache.join(NAME), &written(lines))
-}
-
-/// Writes a file of the user's alone in the place of another.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    let new = path.with_extension(format!("{}.new", std::process::id()));
-    // What lies there of a process that was killed is not written through.
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, path)
+    replace(&cache.join(NAME), &written(lines))
 }
 
 #[cfg(test)]

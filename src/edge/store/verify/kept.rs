@@ -1,6 +1,7 @@
 //! The result of the last check of a store, as it is kept outside it for the doctor.
 
 use super::Proof;
+use crate::edge::own_file::replace;
 use crate::edge::store::witness;
 use std::path::Path;
 
@@ -22,7 +23,7 @@ pub struct Checked {
 pub fn keep_result(heads: &Path, folder: &Path, proof: &Proof, at: jiff::Timestamp) -> std::io::Result<()> {
     let word = if proof.whole() { "whole" } else { "broken" };
     let text = format!("{at} {word} {}\n", proof.verdict());
-    witness::replace(&witness::result_file(heads, folder), &text)
+    replace(&witness::result_file(heads, folder), &text)
 }
 
 /// Returns the result of the last check of a store.
