@@ -6,7 +6,7 @@ use crate::edge::tui::help::help;
 use crate::edge::tui::input::{Edit, Input};
 use crate::edge::tui::layout::MARK;
 use crate::edge::tui::parts::{Over, Search, What};
-use crate::edge::tui::reader::{Asked, Of};
+use crate::edge::tui::reader::{Asked, Of, TOO_LONG};
 use crate::edge::tui::state::{Effect, State};
 use crate::edge::tui::transcript::Kind;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -84,6 +84,8 @@ impl State {
             KeyCode::Home => self.scroll(isize::MIN / 2),
             KeyCode::End => self.scroll(isize::MAX / 2),
             KeyCode::Char('a') if plan && ready => reader.asked = Asked::Yes,
+            KeyCode::Char('a') if plan && reader.cut => self.hint(TOO_LONG),
+            KeyCode::Char('y') if preview && reader.cut => self.hint(TOO_LONG),
             KeyCode::Char('a') if plan => self.hint("read it to its end first: Space shows more"),
             KeyCode::Char('d') if plan => reader.asked = Asked::Reason { reason: Input::default(), stop: false },
             KeyCode::Char('s') if plan => reader.asked = Asked::Reason { reason: Input::default(), stop: true },

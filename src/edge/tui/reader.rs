@@ -9,6 +9,8 @@ use crate::edge::tui::wrap::{Fold, folds, untabbed};
 
 /// Of a text that is read at most so many bytes are shown: more than any plan may have.
 const LONGEST: usize = 8 << 20;
+/// Said of what is longer.
+pub const TOO_LONG: &str = "too long to be shown here; decide in Emacs";
 /// In a window with fewer columns nothing counts as displayed: a wide character may not fit.
 const NARROWEST: usize = 16;
 /// Stands before each line of a plan, below the title of its part.
@@ -74,6 +76,8 @@ pub struct Reader {
     pub awaited: bool,
     /// All of it is here.
     whole: bool,
+    /// There is more of it than is shown here.
+    pub cut: bool,
     /// The first byte that is shown.
     top: usize,
     /// So many bytes were displayed, without a gap.
@@ -104,6 +108,7 @@ impl Reader {
             expected: 0,
             awaited: true,
             whole: false,
+            cut: false,
             top: 0,
             seen: 0,
             told: false,
@@ -112,9 +117,7 @@ impl Reader {
     }
 
     fn add(&mut self, text: &str) {
-        if self.text.len() < LONGEST {
-            self.text.push_str(&untabbed(&exact(text)));
-        }
+        self.text.push_str(&untabbed(&exact(text)));
         self.laid = None;
     }
 
@@ -135,6 +138,11 @@ impl Reader {
     /// Takes a page; `next` is where the one behind it begins, and `shown` names all when there is none.
     pub fn take(&mut self, part: &str, text: &str, next: Option<i64>, shown: Option<&str>) {
         self.awaited = false;
+        // A page is taken whole or not at all: nothing of it is missing from what counts as read.
+        if self.text.len() >= LONGEST {
+            (self.next, self.whole, self.cut) = (None, false, true);
+            return;
+        }
         if part != self.part && !part.is_empty() {
             self.part = part.to_string();
             let gap = match self.text.as_str() {
@@ -158,8 +166,7 @@ impl Reader {
         } else {
             self.add_below(text)
         }
-        let fits = self.text.len() < LONGEST;
-        (self.next, self.whole) = (next.filter(|_| fits), next.is_none());
+        (self.next, self.whole) = (next, next.is_none());
         match &mut self.of {
             Of::Plan { shown: named, .. } | Of::Preview { shown: named, .. } => *named = shown.map(str::to_string),
             Of::Words => {}
@@ -276,6 +283,24 @@ mod tests {
         assert!(reader.displayed(40, 3) && reader.was_displayed());
         assert!(!reader.displayed(40, 3), "it is said once");
         assert_eq!(reader.of, Of::Plan { id: "P1".into(), shown: Some("HASH".into()), waits: true });
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_shown_is_never_taken_for_read() {
+        // The title of the last page goes over what is shown.
+        for (length, whole) in [(LONGEST - 1, true), (LONGEST, false), (LONGEST + 1, false)] {
+            let mut reader = plan();
+            reader.take("", &format!("{:x<63}\n", "").repeat(length / 64 - 1), Some(1), None);
+            reader.take("", &"x".repeat(length - reader.text().len()), Some(2), None);
+            assert_eq!(reader.text().len(), length);
+            assert_eq!(reader.wants(80, usize::MAX / 4), Some(2));
+            reader.take("diff", "-all of it\n", None, Some("HASH"));
+            assert_eq!((reader.is_whole(), reader.cut), (whole, !whole), "{length}");
+            assert_eq!(reader.text().contains("-all of it"), whole, "{length}");
+            assert_eq!(reader.displayed(80, usize::MAX / 4), whole, "{length}");
+            let named = matches!(&reader.of, Of::Plan { shown: Some(_), .. });
+            assert_eq!((named, reader.wants(80, usize::MAX / 4)), (whole, None), "{length}");
+        }
     }
 
     #[test]

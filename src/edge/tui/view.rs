@@ -6,7 +6,7 @@ use crate::edge::tui::input::Input;
 use crate::edge::tui::layout::{Areas, MARK};
 use crate::edge::tui::panel;
 use crate::edge::tui::parts::Over;
-use crate::edge::tui::reader::{Asked, BELOW, HANG, Of, Reader};
+use crate::edge::tui::reader::{Asked, BELOW, HANG, Of, Reader, TOO_LONG};
 use crate::edge::tui::state::{Linked, State};
 use crate::edge::tui::theme::{Part, Theme};
 use crate::edge::tui::wrap::{clipped, columns};
@@ -259,6 +259,8 @@ fn reader_foot(reader: &mut Reader, width: usize, height: usize) -> String {
     match (&reader.of, &reader.asked) {
         (Of::Plan { id, .. }, Asked::Yes) => format!("Carry out exactly this ({id}), once? y: yes, any other key: no"),
         (Of::Preview { .. }, Asked::Yes) => "Do exactly this? y: yes, any other key: no".to_string(),
+        (Of::Plan { waits: true, .. }, _) if reader.cut => format!("{far}  {TOO_LONG}  d deny  s stop  Esc back"),
+        (Of::Preview { .. }, _) if reader.cut => format!("{far}  {TOO_LONG}  Esc back"),
         (Of::Plan { waits: true, .. }, _) if read => format!("{far}  a approve  d deny  s stop  w why  Esc back"),
         (Of::Plan { waits: true, .. }, _) => format!("{far}  Space on (read all to approve)  d deny  s stop  Esc back"),
         (Of::Plan { .. }, _) => format!("{far}  it does not wait any more  w why  Esc back"),
