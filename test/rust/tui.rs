@@ -179,6 +179,14 @@ fn without_a_connection_nothing_is_sent_and_what_is_typed_stays() {
         "{screen}"
     );
     assert!(!desk.state.busy());
+    for typed in ["another", "/undo", "/deny P1 it is wrong", "/why P1", "/eval (+ 1 2)", "/help tags", "/doctor"] {
+        desk.keys(&format!("{typed}<enter>"));
+        assert_eq!((desk.sent(), desk.state.input.text()), (vec![], typed));
+        assert!(desk.screen().contains("what you typed stays"), "{typed}");
+        desk.keys("<c-c>");
+    }
+    desk.keys("/status<enter>");
+    assert!(desk.screen().contains("Not connected") && desk.state.input.is_empty());
     desk.keys("another<enter>");
     assert_eq!((desk.sent(), desk.state.input.text()), (vec![], "another"));
     desk.take(Event::Poll);

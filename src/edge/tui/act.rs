@@ -13,6 +13,11 @@ use crate::edge::tui::transcript::Kind;
 /// So many lines of the log, and operations of memory, are shown.
 const LISTED: i64 = 100;
 
+/// Whether a line asks the core what the manual says.
+fn sought(line: &str) -> bool {
+    line.trim().strip_prefix("help").is_some_and(|words| words.starts_with(char::is_whitespace))
+}
+
 impl State {
     /// Sends what is typed, or begins a new line behind a backslash.
     pub(super) fn enter(&mut self) {
@@ -28,6 +33,7 @@ impl State {
         let command = text.trim_start().strip_prefix('/').map(str::to_string);
         let name = command.as_deref().map(|line| line.split_whitespace().next().unwrap_or_default());
         let local = name.and_then(named).is_some_and(|command| command.place == Place::Here);
+        let local = local && !command.as_deref().is_some_and(sought);
         // Those that end in the core need it; what is typed stays until then.
         if !local && !self.is_up() {
             return self.hint("there is no connection; what you typed stays here until there is");
@@ -68,7 +74,7 @@ impl State {
         let (name, words) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let words = words.trim();
         let known = named(name);
-        if !known.is_some_and(|command| command.place == Place::Here) || (name == "help" && !words.is_empty()) {
+        if !known.is_some_and(|command| command.place != Place::Core) || sought(line) {
             return self.send_line(line, name, known.is_some());
         }
         match name {

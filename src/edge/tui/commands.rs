@@ -5,6 +5,8 @@
 pub enum Place {
     /// This client.
     Here,
+    /// This client, which asks the core for what it shows.
+    Asked,
     /// The core, as `user-command`.
     Core,
 }
@@ -26,43 +28,47 @@ const fn here(name: &'static str, words: &'static str, summary: &'static str) ->
     Command { name, words, summary, place: Place::Here }
 }
 
+const fn asked(name: &'static str, words: &'static str, summary: &'static str) -> Command {
+    Command { name, words, summary, place: Place::Asked }
+}
+
 const fn core(name: &'static str, words: &'static str, summary: &'static str) -> Command {
     Command { name, words, summary, place: Place::Core }
 }
 
 /// All of them, in the order of their names.
 pub const COMMANDS: &[Command] = &[
-    here("approve", "[PLAN]", "read a plan to its end and approve it"),
+    asked("approve", "[PLAN]", "read a plan to its end and approve it"),
     core("cascade", "[NAME…]", "which providers are asked, or their order"),
     here("clear", "", "begin a new conversation on an empty screen"),
     core("consensus", "N QUESTION", "ask N models and follow what most of them want done"),
-    here("context", "[why ID | dropped]", "what a model would be told of memory"),
-    here("cost", "", "what calls of models cost, and the caps"),
-    here("deny", "[PLAN]", "read a plan and deny it"),
-    here("doctor", "", "what works and what does not"),
+    asked("context", "[why ID | dropped]", "what a model would be told of memory"),
+    asked("cost", "", "what calls of models cost, and the caps"),
+    asked("deny", "[PLAN]", "read a plan and deny it"),
+    asked("doctor", "", "what works and what does not"),
     core("embed", "", "confirm the embedding server, or say how vectors stand"),
     core("endorse", "ID or FILE", "what came from elsewhere counts as your own"),
-    here("eval", "FORM", "evaluate Lisp in the confined worker"),
+    asked("eval", "FORM", "evaluate Lisp in the confined worker"),
     here("exit", "", "leave"),
     core("files", "", "the files that the agent changed here"),
     core("focus", "[HEADING or FOLDER]", "narrow what the agent looks at"),
     core("fork", "N QUESTION", "have N models answer side by side"),
     core("garden", "", "broken links, lone headings, near duplicates"),
     here("help", "[WORDS]", "keys and commands, or what the manual says"),
-    here("identity", "", "the file that says who the agent is"),
+    asked("identity", "", "the file that says who the agent is"),
     core("inbox", "", "where the headings of inbox.org could go"),
     core("links", "[ID]", "which notes could be linked"),
-    here("log", "", "the newest lines of the log"),
-    here("memory", "", "what moved memory, the newest first"),
-    here("models", "", "the providers in their order, and how they stand"),
+    asked("log", "", "the newest lines of the log"),
+    asked("memory", "", "what moved memory, the newest first"),
+    asked("models", "", "the providers in their order, and how they stand"),
     here("mouse", "", "take the wheel of the mouse, or leave it to the terminal"),
-    here("plans", "", "the plans that wait for you"),
+    asked("plans", "", "the plans that wait for you"),
     core("preset", "[NAME]", "give this conversation a preset"),
     here("quit", "", "leave"),
     here("reconnect", "", "connect with the core anew"),
     core("redo", "", "do again what was undone last"),
     core("report", "[WORDS]", "how much there is in memory"),
-    here("rewind", "OPERATION", "go back to an operation of /memory, after it was shown"),
+    asked("rewind", "OPERATION", "go back to an operation of /memory, after it was shown"),
     core("scope", "memex, session or project", "widen or narrow what the agent looks at"),
     here("search", "WORDS", "find words on this screen and above"),
     core("set", "NAME VALUE", "tell the model a value while the focus lasts"),
@@ -70,7 +76,7 @@ pub const COMMANDS: &[Command] = &[
     core("share", "", "let notes whose tags ask first go to models elsewhere"),
     here("sidebar", "", "show or hide the side panel"),
     here("status", "", "how things stand"),
-    here("stop", "[PLAN]", "read a plan, deny it, and stop there"),
+    asked("stop", "[PLAN]", "read a plan, deny it, and stop there"),
     core("tasks", "[stop]", "what goes on in the background"),
     here("theme", "[NAME]", "dark, light, contrast or none"),
     here("thoughts", "", "show or fold what models thought"),
@@ -79,7 +85,7 @@ pub const COMMANDS: &[Command] = &[
     core("undo", "[CHANGE]", "take back what the agent changed last"),
     core("unfocus", "", "take the focus back"),
     core("unshare", "", "take /share back"),
-    here("why", "[PLAN]", "explain a decision in plain words"),
+    asked("why", "[PLAN]", "explain a decision in plain words"),
 ];
 
 /// Finds a command by its name.

@@ -31,13 +31,28 @@ pub fn help() -> String {
     for (key, what) in KEYS {
         out.push_str(&format!("  {key:<16}{what}\n"));
     }
-    for (title, place) in [("Commands of this terminal", Place::Here), ("Commands of the core", Place::Core)] {
+    for (title, core) in [("Commands of this terminal", false), ("Commands of the core", true)] {
         out.push_str(&format!("\n{title}\n"));
-        for command in COMMANDS.iter().filter(|command| command.place == place) {
+        for command in COMMANDS.iter().filter(|command| (command.place == Place::Core) == core) {
             let typed = format!("/{} {}", command.name, command.words);
             out.push_str(&format!("  {typed:<28} {}\n", command.summary));
         }
     }
     out.push_str("\n/help WORDS shows what the manual says of them. With Shift the mouse marks text as usual.\n");
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_stands_in_the_help_once() {
+        let help = help();
+        for command in COMMANDS {
+            let begins = |line: &&str| line.trim_start().split(' ').next() == Some(&format!("/{}", command.name));
+            let here = command.name == "help";
+            assert_eq!(help.lines().filter(begins).count(), if here { 2 } else { 1 }, "{}", command.name);
+        }
+    }
 }
