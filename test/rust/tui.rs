@@ -77,6 +77,16 @@ impl Desk {
         std::mem::take(&mut self.effects).into_iter().filter_map(short).collect()
     }
 
+    /// Takes nothing of what was sent since the last look; returns how much it was.
+    fn refuse(&mut self) -> usize {
+        let unsent: Vec<Effect> = std::mem::take(&mut self.effects);
+        let unsent = unsent.iter().filter_map(|effect| match effect {
+            Effect::Send(text) => Some(text),
+            _ => None,
+        });
+        unsent.map(|text| self.state.unsent(text)).count()
+    }
+
     /// Draws, and lets the state know that it stands there.
     fn screen(&mut self) -> String {
         let (columns, rows) = self.state.size;
@@ -403,6 +413,79 @@ fn a_page_that_does_not_come_closes_its_own_reader_only() {
     let plan = asked(&desk, ":plan-page");
     reply(&mut desk, plan, error);
     assert!(desk.state.over.is_none());
+}
+
+/// Reads the plan to its end, and decides with these keys.
+fn decide(desk: &mut Desk, keys: &str) {
+    desk.keys("/approve<enter>");
+    page(desk, ":from 0 :part :body :text \"ls\" :shown \"HASH\"");
+    desk.screen();
+    desk.effects.clear();
+    desk.keys(keys);
+}
+
+#[test]
+fn a_decision_of_which_nothing_was_heard_is_not_shown_as_made() {
+    let changed = "(:type :event :payload (:action :plan-changed :plan (:id \"P1\" :status \"approved\")))";
+    let other = "(:type :event :payload (:action :plan-changed :plan (:id \"P2\" :status \"approved\")))";
+    let started = "(:type :event :payload (:action :turn-started :turn \"T2\" :follows \"T1\"))";
+    let refused = "(:type :response :payload (:action :turn-done :turn \"T2\" :status \"failed\" :text \"no\"))";
+    for (keys, heard, sent, doubtful) in [
+        ("ay", "", "approval P1", true),
+        ("dno<enter>", "", "denial P1", true),
+        ("sno<enter>", other, "denial P1", true),
+        ("ay", changed, "approval P1", false),
+        ("ay", started, "approval P1", false),
+        ("ay", refused, "approval P1", false),
+    ] {
+        let mut desk = Desk::new(80, 24);
+        offer(&mut desk);
+        decide(&mut desk, keys);
+        assert_eq!(desk.sent(), [sent], "{keys}");
+        if !heard.is_empty() {
+            desk.hear(heard);
+        }
+        desk.take(Event::Linked(Linked::Down("it ended".to_string(), 2)));
+        let screen = desk.screen();
+        assert_eq!(screen.contains("What you decided about P1 may have come there or not"), doubtful, "{screen}");
+    }
+}
+
+#[test]
+fn what_the_connection_does_not_take_is_not_shown_as_sent() {
+    for (keys, typed, says) in [
+        ("a question<enter>", "a question", "That was not sent"),
+        ("/undo<enter>", "/undo", "That was not sent"),
+        ("/eval (+ 1 2)<enter>", "/eval (+ 1 2)", "That was not sent"),
+        ("/cost<enter>", "", "what you asked for was not sent"),
+    ] {
+        let mut desk = Desk::new(80, 24);
+        desk.keys(keys);
+        desk.refuse();
+        assert_eq!((desk.state.input.text(), desk.state.busy()), (typed, false), "{keys}");
+        assert!(desk.screen().contains(says), "{keys}");
+    }
+    for keys in ["ay", "dno<enter>", "sno<enter>"] {
+        let mut desk = Desk::new(80, 24);
+        offer(&mut desk);
+        decide(&mut desk, keys);
+        desk.refuse();
+        assert!(desk.screen().contains("What you decided about P1 was not sent: decide again."), "{keys}");
+        desk.take(Event::Linked(Linked::Down("it ended".to_string(), 2)));
+        assert!(!desk.screen().contains("may have come there"), "{keys}: it is known that it did not");
+    }
+    // Neither a page that was not asked for nor a reading that nobody heard of leaves a reader that waits for ever.
+    let mut desk = Desk::new(80, 24);
+    offer(&mut desk);
+    desk.keys("/approve<enter>");
+    desk.refuse();
+    assert!(desk.state.over.is_none());
+    desk.keys("/approve<enter>");
+    page(&mut desk, ":from 0 :part :body :text \"ls\" :shown \"HASH\"");
+    desk.effects.clear();
+    desk.screen();
+    assert_eq!(desk.refuse(), 1);
+    assert!(desk.state.over.is_none(), "it is read again before it is decided about");
 }
 
 #[test]

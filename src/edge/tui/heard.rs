@@ -29,7 +29,11 @@ impl State {
             ("event", Some("turn-started")) => self.turn_started(payload),
             ("stream-chunk", _) => self.chunk(payload),
             ("response", Some("turn-done")) => self.turn_done(payload),
-            ("event", Some("plan-parked" | "plan-changed")) => self.ask("plans", Plist::new(), What::Plans),
+            ("event", Some("plan-parked" | "plan-changed")) => {
+                let plan = payload.get("plan").and_then(|plan| plan.text_at("id"));
+                self.decided.retain(|decided| Some(decided.as_str()) != plan);
+                self.ask("plans", Plist::new(), What::Plans);
+            }
             ("event", Some("leaving")) => {}
             ("status", _) => self.take_status(payload),
             ("log", _) => {
@@ -51,8 +55,14 @@ impl State {
     fn turn_started(&mut self, payload: &Sexp) {
         self.changed = true;
         let name = payload.text_at("turn").unwrap_or_default().to_string();
-        // One that goes on from another answers no question that was typed here.
-        let asked = if payload.text_at("follows").is_some() { None } else { self.asked.pop_front() };
+        // One that goes on from another answers no question that was typed here, but what was decided.
+        let asked = match payload.text_at("follows") {
+            Some(_) => {
+                self.decided.clear();
+                None
+            }
+            None => self.asked.pop_front(),
+        };
         if self.turns.len() < TURNS {
             self.turns.push(Turn { name, answer: None, thought: None, said: String::new(), asked });
         }
@@ -93,7 +103,8 @@ impl State {
         let interrupted = status == "interrupted";
         let at = self.turns.iter().position(|turn| turn.name == name);
         let Some(turn) = at.map(|at| self.turns.remove(at)) else {
-            // It was told in one word.
+            // It was told in one word, as a decision is that was refused.
+            self.decided.clear();
             return self.foot(payload, status);
         };
         if let Some(thought) = turn.thought {

@@ -111,6 +111,7 @@ impl State {
             Of::Plan { id, shown: Some(shown), waits: true } => {
                 self.over = None;
                 self.note(Kind::Note, &format!("You approved {id}."));
+                self.decided.push(id.clone());
                 self.send("approval", Plist::new().text("plan", id).text("shown", shown));
             }
             Of::Preview { shown: Some(shown), .. } => {
@@ -126,6 +127,7 @@ impl State {
         let Of::Plan { id, .. } = reader.of.clone() else { return };
         self.over = None;
         self.note(Kind::Note, &format!("You denied {id}{}.", if stop { ", and stopped there" } else { "" }));
+        self.decided.push(id.clone());
         let payload = Plist::new().text("plan", id).text("reason", reason.trim()).flag("stop", stop);
         self.send("denial", payload);
     }

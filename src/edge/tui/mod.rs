@@ -14,6 +14,7 @@ mod keys;
 mod laid;
 pub mod layout;
 pub mod link;
+mod lost;
 pub mod markup;
 mod panel;
 pub mod parts;

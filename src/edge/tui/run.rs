@@ -223,10 +223,10 @@ impl Running {
 
     /// Says something to the connection, which must not be waited for.
     fn say(&mut self, out: Out) {
-        if self.out.try_send(out).is_err() {
-            self.state.changed = true;
-            self.state.hint =
-                Some("the connection takes nothing just now; what you asked for was not sent".to_string());
+        match self.out.try_send(out).map_err(|unsent| unsent.into_inner()) {
+            Err(Out::Say(text)) => self.state.unsent(&text),
+            Err(Out::Again) => self.state.hint("the connection takes nothing just now; try again in a moment"),
+            Ok(()) => {}
         }
     }
 

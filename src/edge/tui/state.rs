@@ -135,6 +135,8 @@ pub struct State {
     pub(super) requests: BTreeMap<i64, What>,
     pub(super) numbers: i64,
     pub(super) stopping: bool,
+    /// Plans about which a decision was sent that nothing came of yet.
+    pub(super) decided: Vec<String>,
     pub(super) effects: Vec<Effect>,
 }
 
@@ -172,6 +174,7 @@ impl State {
             requests: BTreeMap::new(),
             numbers: 0,
             stopping: false,
+            decided: Vec::new(),
             effects: Vec::new(),
         }
     }
@@ -317,26 +320,6 @@ impl State {
             Linked::Looking => {}
         }
         self.linked = linked;
-    }
-
-    /// What was under way is lost; whether it was done is not known.
-    fn lost(&mut self) {
-        self.requests.clear();
-        let under_way = self.busy();
-        for turn in std::mem::take(&mut self.turns) {
-            for entry in [turn.answer, turn.thought].into_iter().flatten() {
-                self.transcript.close(entry, true);
-            }
-        }
-        self.asked.clear();
-        self.stopping = false;
-        if matches!(&self.over, Some(Over::Reader(reader)) if reader.of != Of::Words) {
-            // Whoever comes next has not shown it to anybody.
-            self.over = None;
-        }
-        if under_way {
-            self.note(Kind::Warning, "What was under way may have been done or not: look before you ask again.");
-        }
     }
 
     /// What is shown stands on the screen now.
