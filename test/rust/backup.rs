@@ -142,6 +142,31 @@ fn a_backup_goes_to_an_empty_place_without_force() {
 }
 
 #[test]
+fn what_is_left_of_another_store_is_not_taken_for_a_part_of_this_one() {
+    let (home, plan) = home();
+    let (file, _) = backup(&home, "one.tar", &[]);
+    for name in
+        ["memory.sqlite-wal", "memory.sqlite-shm", "memory.sqlite-journal", "memory.sqlite.mending", "memory.log"]
+    {
+        let elsewhere = base(&home).join(format!("with-{name}"));
+        std::fs::create_dir(&elsewhere).expect("a folder");
+        std::fs::write(elsewhere.join(name), "of another\n").expect("a file");
+        let store = elsewhere.display().to_string();
+        let refused = run(&home, &["restore", &file, "--store", &store]);
+        assert!(refused.status == 4 && refused.err.contains("--force"), "{name}: {refused:?}");
+        assert!(!elsewhere.join("memory.sqlite").exists(), "{name}");
+        let ran = run(&home, &["restore", &file, "--store", &store, "--force", "--json"]);
+        assert_eq!(ran.status, 0, "{name}: {ran:?}");
+        let json = ran.json();
+        let aside = json["aside"].as_array().expect("a list").iter().find(|row| row["was"] == store.as_str());
+        let aside = Path::new(aside.expect("the folder")["is"].as_str().expect("text")).join(name);
+        assert_eq!(std::fs::read_to_string(aside).expect("it is there"), "of another\n", "{name}");
+        let plans = run(&home, &["plans", "list", "--json", "--store", &store]).json();
+        assert_eq!(plans["plans"][0]["id"].as_str(), Some(plan.as_str()), "{name}: {plans}");
+    }
+}
+
+#[test]
 fn a_store_in_use_and_a_damaged_backup_change_nothing() {
     let (home, _) = home();
     let (file, _) = backup(&home, "one.tar", &[]);

@@ -163,8 +163,16 @@ fn look_ahead(manifest: &Manifest, targets: &Targets, has_store: bool) -> Result
     Ok(ahead)
 }
 
+/// Whether anything of a store lies there: beside a database from elsewhere, what SQLite or a repair left of another one
+/// would be taken for its own. What cannot be looked into may hold one.
 fn holds_store(folder: &Path) -> bool {
-    ["memory.sqlite", "memory.log"].iter().any(|name| folder.join(name).exists())
+    let of_store = |entry: io::Result<fs::DirEntry>| {
+        entry.map_or(true, |entry| entry.file_name().as_encoded_bytes().starts_with(b"memory."))
+    };
+    match fs::read_dir(folder) {
+        Ok(mut entries) => entries.any(of_store),
+        Err(why) => why.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 /// Returns where a file of the settings or of the memex goes; `None` for what is not wanted, and for the store.
