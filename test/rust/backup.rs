@@ -167,6 +167,31 @@ fn what_is_left_of_another_store_is_not_taken_for_a_part_of_this_one() {
 }
 
 #[test]
+fn a_store_is_locked_before_anything_is_put_back() {
+    let (home, _) = home();
+    let (file, _) = backup(&home, "one.tar", &[]);
+    std::fs::remove_file(settings(&home).join("prices.org")).expect("it is there");
+    // Nobody holds this lock, and nobody can take it.
+    let elsewhere = base(&home).join("elsewhere");
+    std::fs::create_dir_all(elsewhere.join("lock")).expect("a folder");
+    let store = elsewhere.display().to_string();
+    let refused = run(&home, &["restore", &file, "--store", &store, "--force"]);
+    assert!(refused.status == 1 && refused.err.contains("nothing was put back"), "{refused:?}");
+    assert!(!settings(&home).join("prices.org").exists());
+    let left: Vec<_> = std::fs::read_dir(&elsewhere).expect("a folder").map(|e| e.expect("one").file_name()).collect();
+    assert_eq!(left, ["lock"]);
+    // Where another store is moved aside, the new one comes with its own lock, which nobody holds any more.
+    let ran = run(&home, &["restore", &file, "--force", "--json"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert_eq!(std::fs::read(home.store().join("lock")).expect("it came with the store"), b"");
+    let names = std::fs::read_dir(home.store()).expect("a folder").map(|e| e.expect("one").file_name());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    assert_eq!(names, ["lock", "memory.log", "memory.sqlite"]);
+    assert_eq!(run(&home, &["memory", "verify"]).status, 0);
+}
+
+#[test]
 fn a_store_in_use_and_a_damaged_backup_change_nothing() {
     let (home, _) = home();
     let (file, _) = backup(&home, "one.tar", &[]);

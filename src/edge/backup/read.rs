@@ -3,6 +3,7 @@
 //! What lies in the way is never overwritten: it is moved aside, under a name that is said.
 
 use super::{Entry, FORM, LONGEST_MANIFEST, MANIFEST, Manifest, copy_summed, is_safe};
+use crate::domain::memory::store::StoreError;
 use crate::edge::store::{Lock, owner_of};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -120,13 +121,49 @@ fn each(file: &Path, visit: &mut dyn FnMut(&str, &mut dyn Read) -> Result<(), St
 /// When something is in use or in the way, and what the system says. What was moved aside is named then.
 pub fn restore(file: &Path, manifest: &Manifest, targets: &Targets, at: &str) -> Result<Restored, Unrestorable> {
     let has_store = manifest.files.iter().any(|entry| entry.name.starts_with("store/"));
-    let ahead = look_ahead(manifest, targets, has_store)?;
-    let staging = targets.store.with_extension(format!("restoring-{}", std::process::id()));
     let failed = |why: String| Unrestorable::Failed(why);
+    store_is_free(targets, has_store)?;
+    make_folder(&targets.store).map_err(failed)?;
+    // Held to the end: nobody opens the store, and works by settings and notes that change below them.
+    let lock = lock(&targets.store)?;
+    store_is_free_of(targets, has_store)?;
+    let ahead = look_ahead(manifest, targets)?;
+    let staging = targets.store.with_extension(format!("restoring-{}", std::process::id()));
     make_folder(&staging).map_err(failed)?;
     let result = put_back(file, manifest, targets, (&staging, at), ahead);
     let _ = fs::remove_dir_all(&staging);
+    drop(lock);
     result
+}
+
+/// Looks before anything is made, and says who has the store open.
+fn store_is_free(targets: &Targets, has_store: bool) -> Result<(), Unrestorable> {
+    match owner_of(&targets.store) {
+        Some(owner) => Err(in_use(&targets.store, &owner)),
+        None => store_is_free_of(targets, has_store),
+    }
+}
+
+fn in_use(store: &Path, owner: &str) -> Unrestorable {
+    Unrestorable::InTheWay(format!("the store {} is in use by {owner}; end that process first", store.display()))
+}
+
+/// Looks whether there is another store, which may be moved.
+fn store_is_free_of(targets: &Targets, has_store: bool) -> Result<(), Unrestorable> {
+    if !has_store || targets.force || !holds_store(&targets.store) {
+        return Ok(());
+    }
+    let store = targets.store.display();
+    let text = format!("there is a store at {store}; --force moves it aside and puts the one of the backup there");
+    Err(Unrestorable::InTheWay(text))
+}
+
+fn lock(store: &Path) -> Result<Lock, Unrestorable> {
+    match Lock::take(store) {
+        Ok((lock, _)) => Ok(lock),
+        Err(StoreError::Locked { owner, .. }) => Err(in_use(store, &owner)),
+        Err(why) => Err(Unrestorable::Failed(format!("{why}; nothing was put back"))),
+    }
 }
 
 /// Where each file goes that is not there just so.
@@ -136,15 +173,7 @@ struct Ahead {
 }
 
 /// Looks what is in the way, before anything is touched.
-fn look_ahead(manifest: &Manifest, targets: &Targets, has_store: bool) -> Result<Ahead, Unrestorable> {
-    let store = targets.store.display();
-    if let Some(owner) = owner_of(&targets.store) {
-        return Err(Unrestorable::InTheWay(format!("the store {store} is in use by {owner}; end that process first")));
-    }
-    if has_store && holds_store(&targets.store) && !targets.force {
-        let text = format!("there is a store at {store}; --force moves it aside and puts the one of the backup there");
-        return Err(Unrestorable::InTheWay(text));
-    }
+fn look_ahead(manifest: &Manifest, targets: &Targets) -> Result<Ahead, Unrestorable> {
     let mut ahead = Ahead { places: BTreeMap::new(), left: Vec::new() };
     for entry in &manifest.files {
         let Some(place) = place_of(&entry.name, manifest, targets) else { continue };
@@ -254,18 +283,19 @@ fn told(aside: &[(PathBuf, PathBuf)]) -> String {
     aside.iter().map(|(was, is)| format!("; {} lies in {} now", was.display(), is.display())).collect()
 }
 
-/// Puts the files of a store into its place, and moves the one that is there aside whole.
+/// Puts the files of a store into its place, which is locked, and moves the one that is there aside whole.
 fn place_store(staging: &Path, store: &Path, at: &str) -> Result<Option<(PathBuf, PathBuf)>, String> {
     let named = |what: &Path, why: &dyn std::fmt::Display| format!("{}: {why}", what.display());
-    make_folder(store)?;
-    // Whoever comes now finds the store in use, and whoever came meanwhile is not disturbed.
-    let (lock, _) = Lock::take(store).map_err(|why| why.to_string())?;
-    let mut aside = None;
     if holds_store(store) {
+        // It comes with a lock of its own that is held: there is no moment in which somebody else could open it.
+        let (_lock, _) = Lock::take(staging).map_err(|why| why.to_string())?;
         let place = free(store, at);
         fs::rename(store, &place).map_err(|why| named(store, &why))?;
-        aside = Some((store.to_path_buf(), place));
-        make_folder(store)?;
+        let of_before =
+            |why: io::Error| format!("{}; the store of before lies in {}", named(store, &why), place.display());
+        fs::rename(staging, store).map_err(of_before)?;
+        let _ = store.parent().map(|folder| File::open(folder).and_then(|folder| folder.sync_all()));
+        return Ok(Some((store.to_path_buf(), place)));
     }
     // The log first: a database without its log is mended by it, and not the other way round.
     for name in ["memory.log", "memory.sqlite"] {
@@ -276,14 +306,11 @@ fn place_store(staging: &Path, store: &Path, at: &str) -> Result<Option<(PathBuf
                 Ok(_) => Err(why),
                 Err(_) => fs::rename(&from, &to),
             });
-            let of_before =
-                aside.as_ref().map(|(_, place)| format!("; the store of before lies in {}", place.display()));
-            moved.map_err(|why| format!("{}{}", named(&to, &why), of_before.unwrap_or_default()))?;
+            moved.map_err(|why| named(&to, &why))?;
         }
     }
-    drop(lock);
     let _ = File::open(store).and_then(|folder| folder.sync_all());
-    Ok(aside)
+    Ok(None)
 }
 
 /// Writes a file that nobody else can read, and makes sure that it is what the manifest says.
