@@ -3,6 +3,7 @@
 //! An archive is a tar. Its last entry, `manifest.json`, names every other one with its size and BLAKE3 sum, and where
 //! it came from. Nothing is put back before all of it was read and every sum found right.
 
+mod places;
 mod read;
 mod write;
 

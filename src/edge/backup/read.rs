@@ -2,6 +2,7 @@
 //!
 //! What lies in the way is never overwritten: it is moved aside, under a name that is said.
 
+use super::places::Places;
 use super::{Entry, FORM, LONGEST_MANIFEST, MANIFEST, Manifest, copy_summed, is_safe};
 use crate::domain::memory::store::StoreError;
 use crate::edge::store::{Lock, owner_of};
@@ -175,8 +176,9 @@ struct Ahead {
 /// Looks what is in the way, before anything is touched.
 fn look_ahead(manifest: &Manifest, targets: &Targets) -> Result<Ahead, Unrestorable> {
     let mut ahead = Ahead { places: BTreeMap::new(), left: Vec::new() };
+    let places = Places::new(manifest, targets);
     for entry in &manifest.files {
-        let Some(place) = place_of(&entry.name, manifest, targets) else { continue };
+        let Some(place) = places.of(&entry.name) else { continue };
         if !place.exists() {
             ahead.places.insert(entry.name.clone(), place);
         } else if entry.name == "settings/.env" && !manifest.keys {
@@ -202,18 +204,6 @@ fn holds_store(folder: &Path) -> bool {
         Ok(mut entries) => entries.any(of_store),
         Err(why) => why.kind() != io::ErrorKind::NotFound,
     }
-}
-
-/// Returns where a file of the settings or of the memex goes; `None` for what is not wanted, and for the store.
-fn place_of(name: &str, manifest: &Manifest, targets: &Targets) -> Option<PathBuf> {
-    if let Some(rest) = name.strip_prefix("settings/") {
-        return Some(targets.settings.join(rest));
-    }
-    let (number, rest) = name.strip_prefix("memex/").filter(|_| targets.memex)?.split_once('/')?;
-    let place = manifest.memex.get(number.parse::<usize>().ok()?)?;
-    // A memex may be one file.
-    let alone = manifest.files.iter().filter(|entry| entry.name.starts_with(&format!("memex/{number}/"))).count() == 1;
-    if alone && place.file_name().is_some_and(|own| own == rest) { Some(place.clone()) } else { Some(place.join(rest)) }
 }
 
 fn is_same(place: &Path, entry: &Entry) -> bool {
