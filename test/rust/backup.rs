@@ -192,6 +192,32 @@ fn a_store_is_locked_before_anything_is_put_back() {
 }
 
 #[test]
+fn what_may_be_run_and_when_it_was_changed_come_back_with_a_file() {
+    let (home, _) = home();
+    let (script, note) = (PathBuf::from(home.file("sub/do.sh")), PathBuf::from(home.file("sub/more.org")));
+    std::fs::write(&script, "#!/bin/sh\n").expect("a file");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o4755)).expect("it is ours");
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let env = settings(&home).join(".env");
+    for path in [&script, &note, &env] {
+        let file = std::fs::File::options().append(true).open(path).expect("it is there");
+        file.set_modified(long_ago).expect("it is ours");
+    }
+    let (file, ran) = backup(&home, "one.tar", &["--memex"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    for path in [&script, &note, &env] {
+        std::fs::remove_file(path).expect("it is there");
+    }
+    let ran = run(&home, &["restore", &file, "--force", "--memex"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    for (path, mode) in [(&script, 0o700), (&note, 0o600), (&env, 0o600)] {
+        let about = std::fs::metadata(path).expect("it is there");
+        assert_eq!(about.permissions().mode() & 0o7777, mode, "{path:?}");
+        assert_eq!(about.modified().expect("a time"), long_ago, "{path:?}");
+    }
+}
+
+#[test]
 fn a_store_in_use_and_a_damaged_backup_change_nothing() {
     let (home, _) = home();
     let (file, _) = backup(&home, "one.tar", &[]);

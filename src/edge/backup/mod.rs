@@ -56,6 +56,15 @@ pub struct Entry {
     pub blake3: String,
 }
 
+/// What is kept of a file beside its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kept {
+    /// Its mode; of it counts whether its user may run it.
+    mode: u32,
+    /// When it was changed, in seconds since 1970; 0 is not known.
+    modified: u64,
+}
+
 /// Whether a path of an entry stays below where it is put, in one of the parts that there are.
 fn is_safe(name: &str) -> bool {
     let plain = name.split('/').all(|part| !matches!(part, "" | "." | "..")) && !name.contains('\0');

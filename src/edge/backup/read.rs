@@ -3,7 +3,7 @@
 //! What lies in the way is never overwritten: it is moved aside, under a name that is said.
 
 use super::places::Places;
-use super::{Entry, FORM, LONGEST_MANIFEST, MANIFEST, Manifest, copy_summed, is_safe};
+use super::{Entry, FORM, Kept, LONGEST_MANIFEST, MANIFEST, Manifest, copy_summed, is_safe};
 use crate::domain::memory::store::StoreError;
 use crate::edge::store::{Lock, owner_of};
 use std::collections::BTreeMap;
@@ -11,6 +11,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// Where things are put back.
 #[derive(Clone, Debug)]
@@ -65,7 +66,7 @@ impl Unrestorable {
 pub fn verify(file: &Path) -> Result<Manifest, Unrestorable> {
     let damaged = |why: String| Unrestorable::Damaged(format!("{}: {why}; nothing was put back", file.display()));
     let (mut found, mut manifest): (BTreeMap<String, Entry>, Option<Manifest>) = (BTreeMap::new(), None);
-    each(file, &mut |name, from| {
+    each(file, &mut |name, _, from| {
         if manifest.is_some() {
             return Err("something stands behind its manifest".to_string());
         }
@@ -100,8 +101,11 @@ pub fn verify(file: &Path) -> Result<Manifest, Unrestorable> {
     }
 }
 
-/// Hands every entry to `visit`, with its name and what is in it.
-fn each(file: &Path, visit: &mut dyn FnMut(&str, &mut dyn Read) -> Result<(), String>) -> Result<(), String> {
+/// What is done with an entry: its name, what is kept of it, and what is in it.
+type Visit<'a> = dyn FnMut(&str, Kept, &mut dyn Read) -> Result<(), String> + 'a;
+
+/// Hands every entry to `visit`, with its name, what is kept of it, and what is in it.
+fn each(file: &Path, visit: &mut Visit<'_>) -> Result<(), String> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file);
     let mut archive = tar::Archive::new(io::BufReader::new(opened.map_err(|why| why.to_string())?));
     let unreadable = |why: io::Error| format!("it is no archive, or cut off ({why})");
@@ -111,7 +115,9 @@ fn each(file: &Path, visit: &mut dyn FnMut(&str, &mut dyn Read) -> Result<(), St
         if entry.header().entry_type() != tar::EntryType::Regular || !(name == MANIFEST || is_safe(&name)) {
             return Err(format!("{} has no place in a backup", crate::domain::inert::exact(&name)));
         }
-        visit(&name, &mut entry)?;
+        let (mode, modified) =
+            (entry.header().mode().map_err(unreadable)?, entry.header().mtime().map_err(unreadable)?);
+        visit(&name, Kept { mode, modified }, &mut entry)?;
     }
     Ok(())
 }
@@ -227,7 +233,7 @@ fn put_back(
     let mut done = Restored { left: ahead.left, ..Restored::default() };
     let mut has_store = false;
     // The archive may be another one by now: each file is summed again, before it takes its place.
-    each(file, &mut |name, from| {
+    each(file, &mut |name, kept, from| {
         let (Some(entry), store) = (sums.get(name), name.strip_prefix("store/")) else { return Ok(()) };
         let place = match (store, ahead.places.get(name)) {
             (Some(rest), _) => staging.join(rest),
@@ -244,7 +250,8 @@ fn put_back(
         let mut part = place.clone().into_os_string();
         part.push(format!(".restoring-{}", std::process::id()));
         let part = PathBuf::from(part);
-        let put = write_new(&part, from, entry).and_then(|()| {
+        let kept = if store.is_some() { Kept { mode: 0o600, modified: 0 } } else { kept };
+        let put = write_new(&part, from, entry, kept).and_then(|()| {
             if place.symlink_metadata().is_ok() {
                 let aside = free(&place, at);
                 fs::rename(&place, &aside).map_err(|why| format!("{}: {why}", place.display()))?;
@@ -304,7 +311,7 @@ fn place_store(staging: &Path, store: &Path, at: &str) -> Result<Option<(PathBuf
 }
 
 /// Writes a file that nobody else can read, and makes sure that it is what the manifest says.
-fn write_new(part: &Path, from: &mut dyn Read, entry: &Entry) -> Result<(), String> {
+fn write_new(part: &Path, from: &mut dyn Read, entry: &Entry, kept: Kept) -> Result<(), String> {
     let named = |why: io::Error| format!("{}: {why}", part.display());
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part).map_err(named)?;
     let mut from = from;
@@ -312,7 +319,14 @@ fn write_new(part: &Path, from: &mut dyn Read, entry: &Entry) -> Result<(), Stri
     if bytes != entry.bytes || sum != entry.blake3 {
         return Err(format!("{} changed while it was put back", entry.name));
     }
-    file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(named)?;
+    // Of the mode nothing counts but whether its user may run it.
+    file.set_permissions(fs::Permissions::from_mode(0o600 | (kept.mode & 0o100))).map_err(named)?;
+    let now = SystemTime::now();
+    let modified = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(kept.modified));
+    if let Some(modified) = modified.filter(|at| kept.modified > 0 && *at <= now) {
+        // Some file systems keep no such times.
+        let _ = file.set_modified(modified);
+    }
     file.sync_all().map_err(named)
 }
 
@@ -330,4 +344,37 @@ fn free(place: &Path, at: &str) -> PathBuf {
         place.with_file_name(format!("{name}.before-{at}{more}"))
     };
     (0..).map(named).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| named(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn of_mode_and_time_nothing_comes_back_but_what_is_harmless() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let entry = Entry { name: "memex/0/a".into(), bytes: 1, blake3: blake3::hash(b"x").to_hex().to_string() };
+        for (n, (mode, modified, is, kept)) in [
+            (0o600, 1_000_000_000, 0o600, true),
+            (0o700, 1, 0o700, true),
+            (0o777, 1, 0o700, true),
+            (0o7777, 1, 0o700, true),
+            (0o4611, 1, 0o600, true),
+            (0o400, 1, 0o600, true),
+            (u32::MAX, 1, 0o700, true),
+            (0o600, 0, 0o600, false),
+            (0o600, 99_999_999_999, 0o600, false),
+            (0o600, u64::MAX, 0o600, false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let part = folder.path().join(n.to_string());
+            write_new(&part, &mut &b"x"[..], &entry, Kept { mode, modified }).expect("it is written");
+            let about = fs::metadata(&part).expect("it is there");
+            assert_eq!(about.permissions().mode() & 0o7777, is, "{mode:o}");
+            assert_eq!(about.mtime() == i64::try_from(modified).unwrap_or(-1), kept, "{modified}");
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! Writes an archive: a consistent copy of the store, taken while its owner may write, and the files as they lie.
 
-use super::{Entry, FORM, MANIFEST, Manifest};
+use super::{Entry, FORM, Kept, MANIFEST, Manifest};
 use crate::domain::gate::place::secret_name;
 use crate::edge::secret::without_secrets;
 use crate::edge::store::copy_store;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// No folder lies deeper; what does is named and left out.
@@ -168,8 +168,9 @@ impl Archive {
         let read = File::open(&env).and_then(|file| file.take(LONGEST_ENV).read_to_string(&mut text));
         read.map_err(|why| format!("{}: {why}", env.display()))?;
         let kept = without_secrets(&text);
-        self.add("settings/.env", 0o600, kept.len() as u64, &mut kept.as_bytes())
-            .map_err(|why| format!("{}: {why}", env.display()))
+        let told = |why: io::Error| format!("{}: {why}", env.display());
+        let kept_as = Kept { mode: 0o600, modified: modified(&env.metadata().map_err(told)?) };
+        self.add("settings/.env", kept_as, kept.len() as u64, &mut kept.as_bytes()).map_err(told)
     }
 
     /// Takes every file below a folder, in the order of names.
@@ -212,16 +213,17 @@ impl Archive {
         // Not blocking, so that a pipe in its place cannot hold us up.
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(told)?;
         let about = file.metadata().map_err(told)?;
-        self.add(name, about.permissions().mode() & 0o700, about.len(), &mut { file }).map_err(told)
+        let kept_as = Kept { mode: about.permissions().mode() & 0o700, modified: modified(&about) };
+        self.add(name, kept_as, about.len(), &mut { file }).map_err(told)
     }
 
     /// Adds one file of this length.
-    fn add(&mut self, name: &str, mode: u32, bytes: u64, from: &mut impl Read) -> io::Result<()> {
+    fn add(&mut self, name: &str, kept: Kept, bytes: u64, from: &mut impl Read) -> io::Result<()> {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(tar::EntryType::Regular);
-        header.set_mode(mode);
+        header.set_mode(kept.mode);
         header.set_size(bytes);
-        header.set_mtime(0);
+        header.set_mtime(kept.modified);
         let mut summed = Summed { from: from.take(bytes), hasher: blake3::Hasher::new(), left: bytes };
         self.tar.append_data(&mut header, name, &mut summed)?;
         if summed.left > 0 {
@@ -245,6 +247,11 @@ impl Archive {
         file.sync_all()?;
         Ok(Written { manifest, bytes: file.metadata()?.len() })
     }
+}
+
+/// When a file was changed, in whole seconds; what is older than such times can say counts as not known.
+fn modified(about: &fs::Metadata) -> u64 {
+    u64::try_from(about.mtime()).unwrap_or(0)
 }
 
 /// Sums what is read through it.
