@@ -218,6 +218,56 @@ fn what_may_be_run_and_when_it_was_changed_come_back_with_a_file() {
 }
 
 #[test]
+fn where_the_notes_go_is_said_and_looked_at() {
+    let (home, _) = home();
+    let (file, ran) = backup(&home, "one.tar", &["--memex"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let memex = Path::new(&home.file("")).canonicalize().expect("it is there").display().to_string();
+    let checked = run(&home, &["restore", &file, "--check"]);
+    assert!(checked.out.contains(&format!("It has notes of {memex}; --memex puts them back there.")), "{checked:?}");
+    let checked = run(&home, &["restore", &file, "--check", "--json"]).json();
+    assert_eq!(checked["memex"][0].as_str(), Some(memex.as_str()), "{checked}");
+    let ran = run(&home, &["restore", &file, "--memex", "--force"]);
+    assert!(ran.status == 0 && ran.out.contains(&format!("Its notes of {memex} go back there.")), "{ran:?}");
+
+    // An archive of somebody else may say anything: that notes lay in the settings, or in the home folder.
+    let before = std::fs::read(home.store().join("memory.sqlite")).expect("it is there");
+    for place in [settings(&home).join("skills"), base(&home), base(&home).join(".ssh")] {
+        let bad = base(&home).join("bad.tar");
+        std::fs::write(&bad, moved(&std::fs::read(&file).expect("it is there"), &memex, &place)).expect("a file");
+        let bad = bad.display().to_string();
+        let ran = run(&home, &["restore", &bad, "--memex", "--force"]);
+        assert!(ran.status == 4 && ran.err.contains("nothing was put back"), "{place:?}: {ran:?}");
+        assert!(ran.err.contains(&format!("notes lay in {}, and", place.display())), "{place:?}: {ran:?}");
+        assert!(!place.join("home.org").exists(), "{place:?}");
+        assert_eq!(std::fs::read(home.store().join("memory.sqlite")).expect("it is there"), before, "{place:?}");
+        assert_eq!(run(&home, &["restore", &bad, "--check"]).status, 0, "{place:?}");
+    }
+}
+
+/// An archive whose manifest says that its notes lay elsewhere.
+fn moved(archive: &[u8], from: &str, to: &Path) -> Vec<u8> {
+    use std::io::Read;
+    let mut builder = tar::Builder::new(Vec::new());
+    for entry in tar::Archive::new(archive).entries().expect("a tar") {
+        let mut entry = entry.expect("whole");
+        let mut header = entry.header().clone();
+        let name = entry.path().expect("a name").into_owned();
+        let mut text = Vec::new();
+        entry.read_to_end(&mut text).expect("it is read");
+        if name == Path::new("manifest.json") {
+            let mut manifest: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+            assert_eq!(manifest["memex"][0].as_str(), Some(from));
+            manifest["memex"][0] = to.display().to_string().into();
+            text = serde_json::to_vec(&manifest).expect("JSON");
+            header.set_size(text.len() as u64);
+        }
+        builder.append_data(&mut header, &name, text.as_slice()).expect("it is written");
+    }
+    builder.into_inner().expect("it ends")
+}
+
+#[test]
 fn a_store_in_use_and_a_damaged_backup_change_nothing() {
     let (home, _) = home();
     let (file, _) = backup(&home, "one.tar", &[]);

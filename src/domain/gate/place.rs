@@ -11,7 +11,7 @@ mod secret;
 mod tables;
 
 pub use glob::{matches, may_match, may_match_option, may_match_variable_test};
-pub use guarded::guarded;
+pub use guarded::{guarded, runs_unasked};
 pub use secret::{kept_by_a_program, lies_as_in_a_home, pattern_may_be_secret, secret, secret_name};
 
 use crate::domain::org::is_org;

@@ -1,8 +1,9 @@
 //! Where the files of an archive go back to.
 
-use super::{Manifest, Targets};
+use super::{Manifest, Targets, Unrestorable};
+use crate::domain::gate::place::{lies_as_in_a_home, runs_unasked};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The places of all files of an archive, which may be very many.
 pub(super) struct Places<'a> {
@@ -39,12 +40,64 @@ fn numbered(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix("memex/")?.split_once('/')
 }
 
+/// Looks whether the notes may go to where the archive says that they lay: it may come from anywhere.
+///
+/// # Errors
+/// When they may not, with the way out.
+pub(super) fn check_memex(manifest: &Manifest, targets: &Targets) -> Result<(), Unrestorable> {
+    if !targets.memex {
+        return Ok(());
+    }
+    let mut places = manifest.memex.iter();
+    let Some((place, why)) = places.find_map(|place| Some((place, unfit(place, targets)?))) else { return Ok(()) };
+    let text = format!(
+        "the backup says that notes lay in {}, and {why}; nothing was put back\nWithout --memex the rest comes back; \
+         take the notes out with tar, to where you want them",
+        place.display()
+    );
+    Err(Unrestorable::InTheWay(text))
+}
+
+/// Returns why no notes are put there.
+fn unfit(place: &Path, targets: &Targets) -> Option<&'static str> {
+    let Some(whole) = resolved(place).filter(|_| place.is_absolute()) else {
+        return Some("that is no whole path");
+    };
+    let real = |path: &PathBuf| resolved(path).unwrap_or_else(|| path.clone());
+    let own = [real(&targets.settings), real(&targets.store)];
+    if real(&targets.home).starts_with(&whole) || own.iter().any(|own| own.starts_with(&whole)) {
+        return Some("that holds much that is no note");
+    }
+    if own.iter().any(|own| whole.starts_with(own)) {
+        return Some("that is a folder of Passepartout's own");
+    }
+    // What is not UTF-8 is compared as far as it is.
+    let name = whole.to_string_lossy();
+    if lies_as_in_a_home(&format!("{name}/x")) || lies_as_in_a_home(&name) {
+        return Some("keys, passwords or private data are kept there");
+    }
+    runs_unasked(&name)
+}
+
+/// Follows the links of a path as far as it is there.
+fn resolved(path: &Path) -> Option<PathBuf> {
+    let (mut at, mut rest) = (path, Vec::new());
+    loop {
+        if let Ok(found) = at.canonicalize() {
+            return Some(rest.iter().rev().fold(found, |path, name| path.join(name)));
+        }
+        // There is no name where it ends in “..”, which may lead anywhere.
+        rest.push(at.file_name()?);
+        at = at.parent()?;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::edge::backup::{Entry, FORM};
 
-    pub(super) fn manifest(memex: &[&str], files: impl IntoIterator<Item = String>) -> Manifest {
+    fn manifest(memex: &[&str], files: impl IntoIterator<Item = String>) -> Manifest {
         let entry = |name| Entry { name, bytes: 0, blake3: String::new() };
         Manifest {
             form: FORM,
@@ -59,9 +112,9 @@ mod tests {
         }
     }
 
-    pub(super) fn targets() -> Targets {
+    fn targets() -> Targets {
         let (store, settings) = ("/home/me/store".into(), "/home/me/settings".into());
-        Targets { store, settings, memex: true, force: false }
+        Targets { store, settings, home: "/home/me".into(), memex: true, force: false }
     }
 
     #[test]
@@ -90,5 +143,51 @@ mod tests {
         let (manifest, targets) = (manifest(&["/n"], names), targets());
         let places = Places::new(&manifest, &targets);
         assert!(manifest.files.iter().all(|entry| places.of(&entry.name).is_some()));
+    }
+
+    #[test]
+    fn an_archive_puts_no_notes_where_none_belong() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let base = folder.path().canonicalize().expect("it is there");
+        let home = base.join("home/me");
+        std::fs::create_dir_all(home.join("org")).expect("a folder");
+        std::fs::create_dir_all(home.join(".ssh")).expect("a folder");
+        std::os::unix::fs::symlink(home.join(".ssh"), home.join("keys")).expect("a link");
+        std::os::unix::fs::symlink(&base, home.join("up")).expect("a link");
+        let (store, settings) = (home.join(".local/state/passepartout"), home.join(".config/passepartout"));
+        let targets = Targets { store, settings, home: home.clone(), memex: true, force: true };
+        for (place, fits) in [
+            ("org", true),
+            ("org/sub/not/there/yet", true),
+            ("org/one.org", true),
+            ("other/../org", true),
+            (".notes", true),
+            ("", false),
+            ("..", false),
+            ("../..", false),
+            ("up", false),
+            ("up/home", false),
+            (".config", false),
+            (".config/passepartout", false),
+            (".config/passepartout/skills", false),
+            (".local/state/passepartout/x", false),
+            (".ssh", false),
+            ("keys", false),
+            ("keys/more", false),
+            (".bashrc", false),
+            (".config/autostart", false),
+            (".config/systemd/user", false),
+            ("not/there/..", false),
+        ] {
+            let place = home.join(place);
+            std::fs::create_dir_all(home.join("other")).expect("a folder");
+            let manifest = manifest(&[&home.join("org").display().to_string(), &place.display().to_string()], []);
+            assert_eq!(check_memex(&manifest, &targets).is_ok(), fits, "{place:?}");
+            let without = Targets { memex: false, ..targets.clone() };
+            assert_eq!(check_memex(&manifest, &without), Ok(()), "{place:?}");
+        }
+        for place in ["", "org", "./org", "/"] {
+            assert!(check_memex(&manifest(&[place], []), &targets).is_err(), "{place}");
+        }
     }
 }

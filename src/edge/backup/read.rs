@@ -2,7 +2,7 @@
 //!
 //! What lies in the way is never overwritten: it is moved aside, under a name that is said.
 
-use super::places::Places;
+use super::places::{Places, check_memex};
 use super::{Entry, FORM, Kept, LONGEST_MANIFEST, MANIFEST, Manifest, copy_summed, is_safe};
 use crate::domain::memory::store::StoreError;
 use crate::edge::store::{Lock, owner_of};
@@ -20,6 +20,8 @@ pub struct Targets {
     pub store: PathBuf,
     /// The settings' folder.
     pub settings: PathBuf,
+    /// The user's home.
+    pub home: PathBuf,
     /// The folders of the memex go back, too, to where they lay.
     pub memex: bool,
     /// What is there already is moved aside.
@@ -129,6 +131,7 @@ fn each(file: &Path, visit: &mut Visit<'_>) -> Result<(), String> {
 pub fn restore(file: &Path, manifest: &Manifest, targets: &Targets, at: &str) -> Result<Restored, Unrestorable> {
     let has_store = manifest.files.iter().any(|entry| entry.name.starts_with("store/"));
     let failed = |why: String| Unrestorable::Failed(why);
+    check_memex(manifest, targets)?;
     store_is_free(targets, has_store)?;
     make_folder(&targets.store).map_err(failed)?;
     // Held to the end: nobody opens the store, and works by settings and notes that change below them.

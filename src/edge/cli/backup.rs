@@ -66,13 +66,31 @@ pub(super) fn run_restore(
         Failure { text: exact(why.words()), status }
     };
     let manifest = verify(file).map_err(failure)?;
+    if !as_json {
+        tell_what_is_in_it(&manifest, memex, out)?;
+    }
     if check {
         return told(file, &manifest, None, as_json, out);
     }
-    let targets = Targets { store: config.store, settings: config.settings, memex, force };
+    let targets = Targets { store: config.store, settings: config.settings, home: config.home, memex, force };
     let at = SystemClock.wall().strftime("%Y%m%d-%H%M%S").to_string();
     let restored = restore(file, &manifest, &targets, &at).map_err(failure)?;
     told(file, &manifest, Some(&restored), as_json, out)
+}
+
+/// Says when it was made, and where its notes go, before anything is put back.
+fn tell_what_is_in_it(manifest: &Manifest, memex: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let (made, version) = (exact(&manifest.made), exact(&manifest.version));
+    let files = manifest.files.len();
+    writeln!(out, "Made {made} by version {version}; all of its {files} files are as they were written.")?;
+    for place in &manifest.memex {
+        let place = exact(&place.display().to_string());
+        match memex {
+            true => writeln!(out, "Its notes of {place} go back there.")?,
+            false => writeln!(out, "It has notes of {place}; --memex puts them back there.")?,
+        }
+    }
+    Ok(())
 }
 
 fn told(
@@ -86,15 +104,12 @@ fn told(
         let aside = restored.map(|done| done.aside.iter().map(|(was, is)| json!({ "was": was, "is": is })));
         let all = json!({
             "file": file, "made": manifest.made, "version": manifest.version, "files": manifest.files.len(),
-            "whole": true, "restored": restored.map(|done| done.files), "same": restored.map(|done| done.same),
+            "memex": manifest.memex, "whole": true, "restored": restored.map(|done| done.files), "same": restored.map(|done| done.same),
             "aside": aside.map(|aside| aside.collect::<Vec<_>>()), "left": restored.map(|done| &done.left),
         });
         writeln!(out, "{all}")?;
         return Ok(DONE);
     }
-    let (made, version) = (exact(&manifest.made), exact(&manifest.version));
-    let files = manifest.files.len();
-    writeln!(out, "Made {made} by version {version}; all of its {files} files are as they were written.")?;
     let Some(done) = restored else { return Ok(DONE) };
     for (was, is) in &done.aside {
         let (was, is) = (exact(&was.display().to_string()), exact(&is.display().to_string()));

@@ -16,6 +16,17 @@ pub(super) fn prepare() {
 
 /// Returns why writing a canonical path is more than writing a file; `None` when it is not.
 pub fn guarded(path: &str, scope: &Scope) -> Option<&'static str> {
+    if let Some(why) = runs_unasked(path) {
+        return Some(why);
+    }
+    match zone(path, scope) {
+        Zone::System => Some("it belongs to the system"),
+        Zone::Own | Zone::Project | Zone::Memex | Zone::Home | Zone::Scratch => None,
+    }
+}
+
+/// Returns why what is written there would run, or decide what runs, wherever on the machine it lies.
+pub fn runs_unasked(path: &str) -> Option<&'static str> {
     let lower = small(path);
     let base = lower.rsplit('/').next().unwrap_or("");
     if in_any_form(base, |form| NAMES.fit(form)) {
@@ -25,10 +36,7 @@ pub fn guarded(path: &str, scope: &Scope) -> Option<&'static str> {
     if GUARDED_FOLDERS.iter().any(|folder| holds(&anchored, folder)) {
         return Some("what stands there runs, or decides what runs, without being asked");
     }
-    match zone(path, scope) {
-        Zone::System => Some("it belongs to the system"),
-        Zone::Own | Zone::Project | Zone::Memex | Zone::Home | Zone::Scratch => None,
-    }
+    None
 }
 
 fn holds(anchored: &str, folder: &str) -> bool {
