@@ -218,6 +218,21 @@ fn what_may_be_run_and_when_it_was_changed_come_back_with_a_file() {
 }
 
 #[test]
+fn a_link_that_leads_nowhere_is_in_the_way() {
+    let (home, _) = home();
+    let (file, _) = backup(&home, "one.tar", &[]);
+    let (prices, elsewhere) = (settings(&home).join("prices.org"), base(&home).join("elsewhere").display().to_string());
+    std::fs::remove_file(&prices).expect("it is there");
+    std::os::unix::fs::symlink(base(&home).join("nowhere"), &prices).expect("a link");
+    let ran = run(&home, &["restore", &file, "--store", &elsewhere]);
+    assert!(ran.status == 4 && ran.err.contains("prices.org is there and another one"), "{ran:?}");
+    assert!(prices.is_symlink());
+    assert_eq!(run(&home, &["restore", &file, "--store", &elsewhere, "--force"]).status, 0);
+    assert!(!prices.is_symlink() && !base(&home).join("nowhere").exists());
+    assert_eq!(std::fs::read_to_string(&prices).expect("it is there"), "mine\n");
+}
+
+#[test]
 fn where_the_notes_go_is_said_and_looked_at() {
     let (home, _) = home();
     let (file, ran) = backup(&home, "one.tar", &["--memex"]);

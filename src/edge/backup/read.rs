@@ -188,7 +188,8 @@ fn look_ahead(manifest: &Manifest, targets: &Targets) -> Result<Ahead, Unrestora
     let places = Places::new(manifest, targets);
     for entry in &manifest.files {
         let Some(place) = places.of(&entry.name) else { continue };
-        if !place.exists() {
+        // A link that leads nowhere is something, too.
+        if place.symlink_metadata().is_err() {
             ahead.places.insert(entry.name.clone(), place);
         } else if entry.name == "settings/.env" && !manifest.keys {
             ahead.left.push(format!("{} stays, as it may hold keys, which the backup does not", place.display()));
@@ -250,22 +251,8 @@ fn put_back(
         has_store |= store.is_some();
         let folder = place.parent().unwrap_or(Path::new("/"));
         make_folder(folder)?;
-        let mut part = place.clone().into_os_string();
-        part.push(format!(".restoring-{}", std::process::id()));
-        let part = PathBuf::from(part);
         let kept = if store.is_some() { Kept { mode: 0o600, modified: 0 } } else { kept };
-        let put = write_new(&part, from, entry, kept).and_then(|()| {
-            if place.symlink_metadata().is_ok() {
-                let aside = free(&place, at);
-                fs::rename(&place, &aside).map_err(|why| format!("{}: {why}", place.display()))?;
-                done.aside.push((place.clone(), aside));
-            }
-            fs::rename(&part, &place).map_err(|why| format!("{}: {why}", place.display()))
-        });
-        if put.is_err() {
-            let _ = fs::remove_file(&part);
-        }
-        put?;
+        done.aside.extend(put_one(&place, at, &mut |part| write_new(part, from, entry, kept))?);
         done.files += 1;
         Ok(())
     })
@@ -276,6 +263,32 @@ fn put_back(
         done.aside.extend(aside);
     }
     Ok(done)
+}
+
+/// Writes a file beside its place, moves aside what lies there, and puts it there; returns what was moved, and to where.
+fn put_one(
+    place: &Path,
+    at: &str,
+    write: &mut dyn FnMut(&Path) -> Result<(), String>,
+) -> Result<Option<(PathBuf, PathBuf)>, String> {
+    let mut part = place.to_path_buf().into_os_string();
+    part.push(format!(".restoring-{}", std::process::id()));
+    let part = PathBuf::from(part);
+    let named = |why: io::Error| format!("{}: {why}", place.display());
+    let mut aside = None;
+    let put = write(&part).and_then(|()| {
+        if place.symlink_metadata().is_ok() {
+            let free = free(place, at);
+            fs::rename(place, &free).map_err(named)?;
+            aside = Some((place.to_path_buf(), free));
+        }
+        fs::rename(&part, place).map_err(|why| format!("{}{}", named(why), told(aside.as_slice())))
+    });
+    if put.is_err() {
+        // Nothing half is left behind.
+        let _ = fs::remove_file(&part);
+    }
+    put.map(|()| aside)
 }
 
 /// Says what was moved aside before it went wrong.
