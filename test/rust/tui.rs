@@ -425,6 +425,23 @@ fn decide(desk: &mut Desk, keys: &str) {
 }
 
 #[test]
+fn a_plan_that_waits_is_read_as_soon_as_it_is_known() {
+    let plan = "(:id \"P1\" :title \"Run: ls\" :status \"pending\" :badge \"irreversible\")";
+    for (plans, over, opened) in [(plan, "", true), (plan, "?", false), ("", "", false)] {
+        let mut desk = Desk::new(80, 24);
+        desk.hear("(:type :status :payload (:state \"idle\" :pending 1))");
+        desk.keys("/approve<enter>");
+        assert!(!desk.screen().contains("no plan waits"));
+        let number = asked(&desk, ":action :plans");
+        desk.keys(over);
+        desk.effects.clear();
+        reply(&mut desk, number, &format!(":plans ({plans})"));
+        assert_eq!(desk.sent().contains(&"plan-page P1".to_string()), opened, "{plans} {over}");
+        assert_eq!(desk.screen().contains("no plan waits"), plans.is_empty(), "{plans} {over}");
+    }
+}
+
+#[test]
 fn a_decision_of_which_nothing_was_heard_is_not_shown_as_made() {
     let changed = "(:type :event :payload (:action :plan-changed :plan (:id \"P1\" :status \"approved\")))";
     let other = "(:type :event :payload (:action :plan-changed :plan (:id \"P2\" :status \"approved\")))";

@@ -150,11 +150,16 @@ impl State {
     }
 
     /// Opens the plan that is named, or the first that waits.
-    fn open_plan(&mut self, words: &str) {
+    pub(super) fn open_plan(&mut self, words: &str) {
         let named = words.split_whitespace().next().map(str::to_ascii_uppercase);
         let waiting = self.plans.iter().find(|plan| plan.status == "pending").map(|plan| plan.id.clone());
         match named.or(waiting) {
             Some(id) => self.read_plan(&id),
+            // How many wait is known before which they are.
+            None if self.status.pending > 0 => {
+                self.opening = true;
+                self.ask("plans", Plist::new(), What::Plans);
+            }
             None => self.hint("no plan waits"),
         }
     }

@@ -257,6 +257,9 @@ impl State {
         if let Some(Over::Plans(at)) = self.over.as_mut() {
             *at = (*at).min(self.plans.len().saturating_sub(1));
         }
+        if std::mem::take(&mut self.opening) && self.over.is_none() {
+            self.open_plan("");
+        }
     }
 
     fn answered(&mut self, payload: &Sexp) {

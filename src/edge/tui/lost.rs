@@ -18,7 +18,7 @@ impl State {
         }
         self.asked.clear();
         let decided = std::mem::take(&mut self.decided);
-        self.stopping = false;
+        (self.stopping, self.opening) = (false, false);
         if matches!(&self.over, Some(Over::Reader(reader)) if reader.of != Of::Words) {
             // Whoever comes next has not shown it to anybody.
             self.over = None;

@@ -137,6 +137,8 @@ pub struct State {
     pub(super) stopping: bool,
     /// Plans about which a decision was sent that nothing came of yet.
     pub(super) decided: Vec<String>,
+    /// The first plan that waits is to be read as soon as it is known which it is.
+    pub(super) opening: bool,
     pub(super) effects: Vec<Effect>,
 }
 
@@ -175,6 +177,7 @@ impl State {
             numbers: 0,
             stopping: false,
             decided: Vec::new(),
+            opening: false,
             effects: Vec::new(),
         }
     }
