@@ -3,7 +3,7 @@
 use crate::peers::meanwhile;
 use crate::runtime::{Client, TILES, action, mark_done, payload_of, says, text};
 use crate::support::engine::Home;
-use crate::support::fake_server::{FakeServer, Reply};
+use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::sexp::plist::{Plist, message};
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::edge::peers::cookie;
@@ -12,6 +12,7 @@ use passepartout::edge::peers::stranger::meet_stranger;
 use passepartout::edge::peers::stream::Incoming;
 use passepartout::edge::wire::frame::{Frames, encode};
 use passepartout::edge::wire::proof::{Cookie, End, Meeting};
+use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -224,6 +225,37 @@ fn without_a_model_a_program_is_answered_from_what_is_open() {
     owner.turn_done();
     let own: String = owner.heard.iter().map(|m| text(m, "text")).collect();
     assert!(own.contains("Only “Call the doctor” is looked at"), "{own}");
+}
+
+#[test]
+fn the_end_of_a_turn_says_how_things_stand() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let call = |tool: &str, args: serde_json::Value| Reply::answer(Dialect::OpenAi, &[], &[("c1", tool, args)]);
+    let wipe = call("shell", json!({"command": "rm -rf ~", "explanation": "The disk is full, so it is cleaned."}));
+    let (server, served) = (FakeServer::start([wipe, mark_done(), says(&["Nothing is."])]), home.file("home.org"));
+    let (mut owner, at) = owner(&home, Some(&server));
+    let byte = TILES.find("Order tiles").expect("it is there");
+    owner.event("point-update", Plist::new().text("file", served).int("byte", byte as i64));
+    owner.status("the heading at point", |m| m.text_at("focus").is_some());
+    let mut program = Program::join(&home, at, "");
+    owner.say("clean up, and the tiles are ordered");
+    let done = owner.turn_done();
+    let blocked: Vec<(&str, i64)> = done
+        .list_at("blocked")
+        .iter()
+        .map(|gate| (gate.text_at("gate").unwrap_or_default(), gate.int_at("count").unwrap_or_default()))
+        .collect();
+    assert_eq!(blocked, [("dispatcher", 1)], "{done}");
+    assert_eq!((done.text_at("status"), done.int_at("pending")), (Some("parked"), Some(1)), "{done}");
+    assert_eq!(done.text_at("focus"), Some("tiles"), "{done}");
+    let context = done.get("context").expect("a model was asked");
+    let (used, most) = (context.count_at("used").unwrap(), context.count_at("most").unwrap());
+    assert!(used > 500 && used < most, "{context}");
+    // Who may not see what is private is not told where the user's point is.
+    program.say("what is due?");
+    let done = program.turn_done();
+    assert_eq!((done.text_at("focus"), done.int_at("pending")), (None, Some(1)), "{done}");
+    assert!(done.list_at("blocked").is_empty(), "{done}");
 }
 
 #[test]

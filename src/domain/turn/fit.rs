@@ -6,7 +6,7 @@ use crate::domain::port::{AtPoint, Call, CountTokens, Locality, Message, Thinkin
 use crate::domain::signal::Role;
 use crate::domain::tool::Toolbox;
 use crate::domain::turn::prompt::Lean;
-use crate::domain::turn::{Conversation, Desk, Turn, prompt};
+use crate::domain::turn::{Conversation, Desk, Taken, Turn, prompt};
 use serde_json::Value;
 
 /// A text of so many characters is not worth cutting: the line in its place is as long.
@@ -33,22 +33,28 @@ impl Turn {
             return None;
         }
         let most = (desk.max_tokens)();
-        self.room = most;
         let conversation = &mut self.report.conversation;
         let said = conversation.messages.iter().map(|message| prompt::tokens_of(message, desk.tokens)).sum::<usize>();
         let room = |lean| most.saturating_sub(prompt::fixed_tokens(desk, lean));
-        let mut over = None;
+        let (mut over, mut whole) = (None, true);
         for lean in Lean::ALL {
             self.lean = lean;
             over = match lean {
                 Lean::Whole | Lean::Log | Lean::Mandates if said > room(lean) => continue,
                 Lean::Whole | Lean::Log | Lean::Mandates => None,
-                Lean::Outline | Lean::Half | Lean::Notes => fit(conversation, room(lean), desk.tokens, &desk.toolbox),
+                Lean::Outline | Lean::Half | Lean::Notes => {
+                    whole = false;
+                    fit(conversation, room(lean), desk.tokens, &desk.toolbox)
+                }
             };
             if over.is_none() {
                 break;
             }
         }
+        let tokens =
+            |messages: &[Message]| messages.iter().map(|message| prompt::tokens_of(message, desk.tokens)).sum();
+        let said = if whole { said } else { tokens(&conversation.messages) };
+        self.taken = Taken { used: prompt::fixed_tokens(desk, self.lean) + said, most };
         self.at_point(over, desk)
     }
 
@@ -62,7 +68,7 @@ impl Turn {
             Some(over) if told && over.requested > over.remaining.saturating_add(tokens) => Some(over),
             Some(over) => Some(Over { at_point: Some(tokens), ..over }),
             None if told => None,
-            None => Some(Over { remaining: self.room as u64, requested: tokens, at_point: Some(tokens) }),
+            None => Some(Over { remaining: self.taken.most as u64, requested: tokens, at_point: Some(tokens) }),
         }
     }
 }

@@ -24,7 +24,7 @@ pub use act::EXACTLY;
 pub use faults::panic_text;
 pub use refused::{Refused, refused};
 pub use rehearse::TRYING;
-pub use report::{Contact, Conversation, Deed, Ending, TurnReport};
+pub use report::{Contact, Conversation, Deed, Ending, Taken, TurnReport};
 
 use crate::domain::action::Action;
 use crate::domain::gate::plan::{Approval, FlightPlan, Tried};
@@ -270,8 +270,8 @@ struct Turn {
     split: bool,
     /// Whether it is what one of these does: it changes nothing, and has the user asked nothing.
     beside: bool,
-    /// The room that was found for the prompt of this step, in tokens.
-    room: usize,
+    /// The room that was found for the prompt of this step, and what it takes of that.
+    taken: Taken,
 }
 
 impl Turn {
@@ -342,8 +342,8 @@ impl Turn {
 
     fn new(signal: Signal, report: TurnReport) -> Turn {
         let (said, lean, trying) = (Vec::new(), prompt::Lean::Whole, TRYING);
-        let (acted, spoke, failed, split, beside, room) = Default::default();
-        Turn { signal, report, tries: 0, acted, said, spoke, failed, trying, lean, split, beside, room }
+        let (acted, spoke, failed, split, beside, taken) = Default::default();
+        Turn { signal, report, tries: 0, acted, said, spoke, failed, trying, lean, split, beside, taken }
     }
 
     async fn step(&mut self, step: Step, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {

@@ -138,7 +138,7 @@ impl Turn {
             // A human was shown this, word for word.
             (Locality::Remote, Some(contact)) => contact.prompt.clone(),
             (Locality::Builtin | Locality::Local | Locality::Remote, _) => {
-                Prompt { room: self.room, ..prompt::assemble(desk, conversation, locality, self.lean) }
+                Prompt { room: self.taken.most, ..prompt::assemble(desk, conversation, locality, self.lean) }
             }
         }
     }
@@ -170,6 +170,7 @@ impl Turn {
                 conversation.local = locality != Locality::Remote;
                 self.tell_marked(&marked);
                 self.report.usage += completion.usage.unwrap_or_default();
+                self.report.taken = Some(self.taken).filter(|taken| locality != Locality::Builtin && taken.most > 0);
                 self.report.answered_by = Some((completion.provider.clone(), completion.model.clone()));
                 self.report.sources.extend(completion.sources.iter().cloned());
                 Ok(Ok(completion))

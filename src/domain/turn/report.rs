@@ -11,7 +11,7 @@ use crate::domain::turn::consensus::{Other, Round};
 use crate::domain::turn::earlier::Past;
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::refused::DENIED;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,6 +60,15 @@ pub struct Deed {
 pub struct Contact {
     /// What would be sent.
     pub prompt: Prompt,
+}
+
+/// What a prompt took of the room that it had, in tokens as we count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// What was sent.
+    pub used: usize,
+    /// What may be sent at most.
+    pub most: usize,
 }
 
 /// A conversation that can go on: kept while plans wait.
@@ -122,6 +131,10 @@ pub struct TurnReport {
     pub spent: Shares,
     /// Tokens of all requests of the turn.
     pub usage: Usage,
+    /// What the last prompt that a model answered took; `None` when none was asked.
+    pub taken: Option<Taken>,
+    /// The heading that it looked at.
+    pub focus: Option<NodeId>,
     /// The conversation, for going on.
     pub conversation: Conversation,
     /// The fault that ended it, if one did.
@@ -165,6 +178,16 @@ impl TurnReport {
         self.deeds.iter().filter(|deed| deed.outcome == DENIED).count()
     }
 
+    /// Returns how many acts each gate refused, by the gate's name: of several that spoke against one, the strictest.
+    pub fn blocked(&self) -> BTreeMap<&str, usize> {
+        let mut counts = BTreeMap::new();
+        let denied = self.deeds.iter().filter(|deed| deed.outcome == DENIED);
+        for opinion in denied.filter_map(|deed| deed.trace.as_ref()?.strictest()) {
+            *counts.entry(&*opinion.gate).or_default() += 1;
+        }
+        counts
+    }
+
     /// Returns the report of a turn in which nothing has happened yet.
     pub fn of(conversation: Conversation) -> TurnReport {
         TurnReport {
@@ -183,6 +206,8 @@ impl TurnReport {
             others: Vec::new(),
             spent: Shares::default(),
             usage: Usage::default(),
+            taken: None,
+            focus: None,
             conversation,
             fault: None,
             roll_back: false,

@@ -270,6 +270,7 @@ impl Engine {
         let own = own.filter(|_| set_off.is_of_job() || set_off == Sensor::Delegation).map(NodeId::new);
         let sees = under.as_ref().and_then(|under| under.sees.clone());
         let at_point = own.or(other).or_else(|| self.focus());
+        let looked_at = at_point.clone();
         let focus = at_point.as_ref().and_then(|id| self.view().get(id));
         let tags: Vec<String> = focus.iter().flat_map(|node| node.all_tags()).map(str::to_string).collect();
         let facts = SignalFacts {
@@ -450,6 +451,7 @@ impl Engine {
             }
         };
         report.spent = std::mem::take(&mut *behalf.spent.lock());
+        report.focus = looked_at;
         if let Some(skill) = skill.filter(|_| reader.is_none()) {
             let seconds = self.clock.now().duration_since(at).as_secs_f64();
             self.count_turn(&skill.name, seconds, &report);

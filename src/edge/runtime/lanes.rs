@@ -423,6 +423,12 @@ impl Turn {
         self.tell("stream-chunk", Plist::new().text("turn", self.name.0.as_str()).text("text", ""));
     }
 
+    /// Returns the heading that a turn looked at, for those who may see whatever it is.
+    fn focus(&self, finished: &Finished) -> Option<String> {
+        let sees = self.hearers.iter().all(|channel| channel.rights().see_private);
+        finished.report.focus.as_ref().filter(|_| sees).map(|id| exact(id.as_str()))
+    }
+
     fn done(&self, finished: &Finished) {
         self.end_stream();
         let labels = finished.report.conversation.labels;
@@ -432,6 +438,14 @@ impl Turn {
             .list("refused", refused.iter().map(show::refused))
             .maybe_int("tasks", Some(self.engine.untold_tasks(&finished.session)).filter(|tasks| *tasks > 0))
             .maybe("preset", self.engine.preset_name(&finished.session).map(|name| exact(&name)))
+            .int("pending", self.engine.pending() as i64)
+            .list("blocked", finished.report.blocked().into_iter().map(show::blocked))
+            .maybe("focus", self.focus(finished));
+        let payload = match finished.report.taken {
+            Some(taken) => payload.plist("context", show::taken(taken)),
+            None => payload,
+        };
+        let payload = payload
             .list("others", finished.report.others.iter().map(|other| show::other(other, &finished.report.spent)))
             .keyword("action", "turn-done");
         let payload = match privacy {

@@ -16,7 +16,7 @@ use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::turn::consensus::{Other, Round};
 use crate::domain::turn::error::Fault;
-use crate::domain::turn::{Deed, Refused};
+use crate::domain::turn::{Deed, Refused, Taken};
 use crate::edge::doctor::Check;
 use crate::edge::engine::Engine;
 use crate::edge::engine::cascade::Stand;
@@ -213,6 +213,16 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .list("trace", report.deeds.iter().map(deed))
         .texts("plans", report.plans.iter().map(|id| id.0.clone()))
         .texts("changed", report.changed.iter().cloned())
+}
+
+/// Returns how many acts a gate refused.
+pub fn blocked((gate, count): (&str, usize)) -> Sexp {
+    Plist::new().text("gate", exact(gate)).int("count", count as i64).build()
+}
+
+/// Returns what a prompt took of its room.
+pub fn taken(taken: Taken) -> Plist {
+    Plist::new().int("used", taken.used as i64).int("most", taken.most as i64)
 }
 
 /// Returns what the calls of one of several providers came to in a turn.

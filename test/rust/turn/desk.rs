@@ -468,6 +468,9 @@ pub fn told(report: &TurnReport) -> String {
         others,
         spent: _,
         usage,
+        // The words of prompts have tests of their own, and the engine says what it looked at.
+        taken: _,
+        focus: _,
         conversation,
         fault,
         roll_back,
