@@ -85,6 +85,7 @@ mod takeover;
 mod tiers;
 mod time;
 mod tools;
+mod transcript;
 mod tui;
 mod tui_terminal;
 mod turn;

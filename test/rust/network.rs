@@ -21,7 +21,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An Emacs that owns a store and lets programs connect, and where.
-fn owner(home: &Home, server: Option<&FakeServer>) -> (Client, SocketAddr) {
+pub(crate) fn owner(home: &Home, server: Option<&FakeServer>) -> (Client, SocketAddr) {
     let cascade = if server.is_some() { "\"fake\"" } else { "\"recall\"" };
     let owner = Client::start_with(home, server, cascade, ":listen \"127.0.0.1:0\"");
     let at = owner.heard.iter().find_map(|heard| {
@@ -32,22 +32,22 @@ fn owner(home: &Home, server: Option<&FakeServer>) -> (Client, SocketAddr) {
     (owner, at)
 }
 
-fn cookie_of(home: &Home) -> Cookie {
+pub(crate) fn cookie_of(home: &Home) -> Cookie {
     cookie::kept(&home.store()).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// A program at the other end of a connection.
-struct Program {
+pub(crate) struct Program {
     stream: TcpStream,
     frames: Frames,
-    heard: Vec<Sexp>,
+    pub(crate) heard: Vec<Sexp>,
     welcome: Sexp,
     requests: i64,
 }
 
 impl Program {
     /// Connects and hears the bare greeting.
-    fn connected(at: SocketAddr) -> (Program, Sexp) {
+    pub(crate) fn connected(at: SocketAddr) -> (Program, Sexp) {
         let stream = TcpStream::connect(at).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
         let mut program =
@@ -58,7 +58,7 @@ impl Program {
 
     /// Connects, proves that it knows the cookie, and says more of itself.
     #[track_caller]
-    fn join(home: &Home, at: SocketAddr, more: &str) -> Program {
+    pub(crate) fn join(home: &Home, at: SocketAddr, more: &str) -> Program {
         let (mut program, greeting) = Program::connected(at);
         assert_eq!(greeting.to_string().matches(':').count(), 4, "nothing but action, protocol and nonce: {greeting}");
         let meeting = meeting(&greeting, at);
@@ -74,12 +74,12 @@ impl Program {
         program
     }
 
-    fn send(&mut self, text: &str) {
+    pub(crate) fn send(&mut self, text: &str) {
         self.stream.write_all(&encode(text).expect("it is short")).expect("it is taken");
     }
 
     /// Returns the next message; `None` when the connection has ended.
-    fn next(&mut self) -> Option<Sexp> {
+    pub(crate) fn next(&mut self) -> Option<Sexp> {
         loop {
             if let Some(text) = self.frames.take().expect("frames") {
                 let message = Sexp::read(&text).expect("it is one");
@@ -133,7 +133,7 @@ impl Program {
     }
 }
 
-fn meeting(greeting: &Sexp, at: SocketAddr) -> Meeting {
+pub(crate) fn meeting(greeting: &Sexp, at: SocketAddr) -> Meeting {
     let server = greeting.text_at("nonce").expect("a nonce").to_string();
     Meeting { server, client: "c1".repeat(32), peer: at.to_string() }
 }
