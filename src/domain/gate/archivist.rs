@@ -2,8 +2,9 @@
 //!
 //! The scribe distils and the gardener looks after notes while nobody looks on: in runs of jobs and hooks, when the skill
 //! `archivist` is at work. They may read memory and edit notes; nothing else is theirs to propose, and nothing else is what
-//! the clock alone sets off.
+//! the clock alone sets off. They take nothing away, whoever asks them to.
 
+use crate::domain::gate::facts::EditFact;
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::label::Provenance;
 use crate::domain::signal::Sensor;
@@ -15,7 +16,7 @@ pub const SKILL: &str = "archivist";
 /// Judges what the clock alone sets off.
 pub struct Archivist;
 
-/// Judges what a run of a job or a hook proposes while the skill is at work; it stands among the gates of its turns alone.
+/// Judges what is proposed while the skill is at work; it stands among the gates of its turns alone.
 pub struct ArchivistAtWork;
 
 impl Gate for Archivist {
@@ -45,11 +46,30 @@ impl Gate for ArchivistAtWork {
     }
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
-        match case.set_off.is_of_job() {
-            true => housekeeping(case),
-            false => Verdict::Pass(Some(Reason::new("Somebody looks on: it is no run of a job or a hook."))),
+        if let Some(file) = case.facts.edits.iter().chain(&case.facts.put_texts).find(|edit| takes_away(edit)) {
+            return Verdict::Deny(Reason::instead(
+                format!("The archivist deletes nothing, and lines of {} would go.", file.file),
+                "Say in words what could go; the user decides about it.",
+            ));
+        }
+        match case.tool.effect {
+            _ if case.set_off.is_of_job() => housekeeping(case),
+            Effect::EditOrg | Effect::WriteFile => Verdict::Ask(Reason::new("The archivist proposes, and you decide.")),
+            _ => Verdict::Pass(Some(Reason::new("Somebody looks on: it is no run of a job or a hook."))),
         }
     }
+}
+
+/// Returns whether fewer headings, or fewer lines that say something, would stand in a file than before.
+fn takes_away(edit: &EditFact) -> bool {
+    let headings = |text: &str| text.lines().filter(|line| is_headline(line)).count();
+    let lines = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
+    let before = edit.before.as_deref().unwrap_or_default();
+    headings(&edit.after) < headings(before) || lines(&edit.after) < lines(before)
+}
+
+fn is_headline(line: &str) -> bool {
+    line.trim_start_matches('*').starts_with(' ') && line.starts_with('*')
 }
 
 fn housekeeping(case: &Case<'_>) -> Verdict {

@@ -648,10 +648,50 @@ fn in_a_run_the_archivist_keeps_notes_and_nothing_else() {
         let facts = Facts::default();
         for sensor in Sensor::ALL {
             let verdict = ArchivistAtWork.judge(&Case { set_off: sensor, ..world.case(&action, &facts) });
-            let expected = if sensor.is_of_job() { expected } else { "pass" };
+            // Where somebody looks on, each change waits, and the rest is for the other gates.
+            let changes = ["org-set-todo", "note-distil", "replace-in-file", "write-file"].contains(&tool);
+            let expected = match sensor.is_of_job() {
+                true => expected,
+                false if changes => "ask",
+                false => "pass",
+            };
             assert_eq!(verdict.name(), expected, "{tool} {sensor:?}");
         }
     }
+    // Whoever looks on, it takes nothing away.
+    let notes = "* One\nText [[id:gone]].\n\n* Two\n*bold* text\n";
+    for (after, expected) in [
+        ("* One\nText [[id:two]].\n* Two\n*bold* text\n", "ask"),
+        ("* One\nText [[id:gone]].\n* Two\n*bold* text\n* Three\n", "ask"),
+        ("* One\nText [[id:gone]].\n\n*bold* text\nMore\nof it\n", "deny"),
+        ("* One\n\n* Two\n*bold* text\n", "deny"),
+        ("", "deny"),
+    ] {
+        let edit = passepartout::domain::gate::facts::EditFact {
+            file: format!("{}/n.org", world.scope.memex[0]),
+            before: Some(notes.into()),
+            after: after.into(),
+            diff: String::new(),
+            by_setup: Default::default(),
+        };
+        let (action, _) = acted(&world, "replace-in-file", json!({"path": "n.org", "old": "a", "new": "b"}));
+        for facts in [
+            Facts { edits: vec![edit.clone()], ..Facts::default() },
+            Facts { put_texts: vec![edit.clone()], ..Facts::default() },
+        ] {
+            let case = Case { set_off: Sensor::UserInput, ..world.case(&action, &facts) };
+            assert_eq!(ArchivistAtWork.judge(&case).name(), expected, "{after:?}");
+        }
+    }
+}
+
+/// Returns an action as a model proposes it, and that nothing was found out about it.
+fn acted(_world: &World, tool: &str, args: serde_json::Value) -> (passepartout::domain::action::Action, Facts) {
+    let toolbox = passepartout::domain::tool::Toolbox::builtin();
+    let args = args.as_object().cloned().expect("an object");
+    let why = Some("A test asks for it.");
+    let action = passepartout::domain::action::Action::new(&toolbox, tool, args, why, Labels::MODEL).expect("a call");
+    (action, Facts::default())
 }
 
 #[test]
