@@ -1224,3 +1224,27 @@ fn what_was_unhealthy_is_looked_at_again_until_it_is_mended() {
         client.wait("that it is gone", |message| told(message, false));
     }
 }
+
+/// A core that nobody asks anything looks by itself what is due, and runs it once.
+#[test]
+fn what_was_confirmed_runs_by_itself_when_it_is_due() {
+    let job = "* TODO Plants\nSCHEDULED: <2026-03-02 Mon 08:00 .+1d>\n:PROPERTIES:\n:ID: plants\n\
+               :PP_RUN: what are my todos?\n:PP_ALWAYS: t\n:END:\n";
+    let home = Home::new(&[("home.org", TILES), ("jobs.org", job)]);
+    let more = ":environment ((\"HEARTBEAT_INTERVAL\" . \"1\"))";
+    let mut client = Client::start_with(&home, None, "\"recall\"", more);
+    let listed = |client: &mut Client| client.request("jobs", Plist::new()).list_at("jobs")[0].clone();
+    let waiting = listed(&mut client);
+    assert_eq!(waiting.text_at("state"), Some("waiting"), "{waiting}");
+    let key = waiting.text_at("job").expect("a key").to_string();
+    let done = client.request("job", Plist::new().text("job", key).keyword("do", "confirm"));
+    let plan = done.list_at("plans")[0].as_text().expect("a plan").to_string();
+    let plans = client.request("plans", Plist::new());
+    let plan = plans.list_at("plans").iter().find(|one| one.text_at("id") == Some(&plan)).expect("it waits").clone();
+    approve(&mut client, &plan);
+    client.turn_done();
+    client.wait("the job to run", |m| text(m, "text") == "the job “Plants” was done");
+    let ran = listed(&mut client);
+    assert_eq!((ran.text_at("state"), ran.text_at("outcome")), (Some("confirmed"), Some("done")), "{ran}");
+    assert!(home.read_file("jobs.org").contains(":LOGBOOK:"), "{}", home.read_file("jobs.org"));
+}

@@ -1,12 +1,16 @@
 //! When jobs are looked at: at each beat of the clock, and a moment after memory changed; and what clients ask about them.
 
 use crate::domain::inert::exact;
+use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
+use crate::domain::turn::panic_text;
 use crate::edge::engine::Engine;
 use crate::edge::engine::jobs::{Listed, REST};
 use crate::edge::thread::aside;
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -25,7 +29,15 @@ pub(super) async fn follow(engine: Weak<Engine>) {
         async move {
             let here = engine.upgrade()?;
             let (wake, beat) = (here.jobs_wake(), Duration::from_secs(here.config.heartbeat));
-            let soon = here.tick_jobs().await.soon;
+            // What breaks in one look ends neither the next one nor the jobs of others.
+            let soon = match AssertUnwindSafe(here.tick_jobs()).catch_unwind().await {
+                Ok(ticked) => ticked.soon,
+                Err(panic) => {
+                    let text = format!("looking what is due broke off: {}", panic_text(&*panic));
+                    here.say(LogLevel::Error, &text);
+                    false
+                }
+            };
             Some(Round { wake, beat, soon })
         }
     };
