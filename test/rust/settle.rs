@@ -277,7 +277,7 @@ async fn a_skill_that_was_tightened_meanwhile_refuses_what_waits() {
 
 #[test]
 fn a_conversation_of_an_earlier_version_is_read_and_names_no_skill() {
-    let skill = Bound { name: "money".into(), tools: Some(["memory-read".to_string()].into()) };
+    let skill = Bound { name: "money".into(), tools: Some(["memory-read".to_string()].into()), rewrites: None };
     let setting = Setting { project: Some("/p".into()), under: Some(Under { skill: Some(skill), ..Under::default() }) };
     for (setting, under) in [(setting.clone(), setting.under), (Setting::default(), None)] {
         let mut kept = record::conversation(&Conversation::empty(), &setting);

@@ -647,3 +647,48 @@ async fn a_handler_that_comes_later_has_a_confirmed_job_wait_again() {
     assert!(house.engine.run_job_now(&origin(), &key).await.is_err());
     house.engine.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_an_answer_of_its_trigger_what_narrows_or_rewrites_is_at_work() {
+    let breaks = ("trigger", "(lambda (_) (error \"no\"))");
+    let rewrites = ("refine", "(lambda (_) '(:arguments (:id \"boiler\" :state \"DONE\")))");
+    let tools = skill(&[breaks]).replacen("* Prompt", "#+TOOLS: memory-search\n* Prompt", 1);
+    for (text, boiler, roof) in
+        [(skill(&[breaks, rewrites]), true, false), (tools, false, false), (skill(&[breaks]), false, true)]
+    {
+        let Some(house) = House::new(&text, Level::Allow, vec![closes("roof"), says("Well.")]).await else { return };
+        house.home.ask(&house.engine, "the house is done").await;
+        let notes = house.home.read_file("house.org");
+        assert_eq!((notes.contains("DONE Boiler"), notes.contains("DONE Roof")), (boiler, roof), "{text}\n{notes}");
+        house.engine.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_rewrites_and_goes_away_while_a_plan_waits_lets_nothing_pass_behind_it() {
+    let rewrites = "(lambda (_) '(:arguments (:id \"boiler\" :state \"DONE\")))";
+    let text = skill(&[("refine", rewrites)]);
+    for (what, saved) in [
+        ("no block any more", Some(skill(&[]))),
+        ("another block", Some(skill(&[("refine", "(lambda (_) nil)")]))),
+        ("no file any more", None),
+        ("the same", Some(text.clone())),
+    ] {
+        let Some(house) = House::new(&text, Level::Ask, vec![closes("roof")]).await else { return };
+        let (finished, _) = house.home.ask(&house.engine, "the house is done").await;
+        assert_eq!(finished.report.ending, Ending::Parked, "{what}");
+        match &saved {
+            Some(text) => fs::write(file(&house.home), text).unwrap(),
+            None => fs::remove_file(file(&house.home)).unwrap(),
+        }
+        house.engine.reload_skills().await;
+        house.server.push(closes("roof"));
+        house.server.push(says("Then not."));
+        house.home.approve(&house.engine, &waiting(&house.engine)).await.expect("it counts");
+        let notes = house.home.read_file("house.org");
+        assert!(notes.contains("DONE Boiler") && !notes.contains("DONE Roof"), "{what}: {notes}");
+        let refused = house.sent().contains("its Lisp is not what it was when this turn began");
+        assert_eq!(refused, saved.as_ref() != Some(&text), "{what}: {}", house.sent());
+        house.engine.close().await;
+    }
+}

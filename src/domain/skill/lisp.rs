@@ -146,6 +146,13 @@ impl Lisp {
         lisp
     }
 
+    /// Returns what stands for Lisp that rewrote what was proposed and is not there any more: it is nobody's code, so no
+    /// skill has the same.
+    pub fn of_lost_refine() -> Lisp {
+        let code = ";; What rewrote here when this was begun is not what it was.".to_string();
+        Lisp { blocks: vec![Block { role: Role::Refine, line: 0, code }], ..Lisp::default() }
+    }
+
     /// Names the code that is run: what one code answered holds for no other.
     pub fn digest(&self) -> String {
         let mut hasher = ContentHasher::new("skill-lisp");

@@ -134,7 +134,7 @@ impl Engine {
         let work = {
             let led = action.led().is_some();
             let under = Under {
-                preset: Some(Bound { name: DELEGATE.to_string(), tools: Some(tools) }),
+                preset: Some(Bound { name: DELEGATE.to_string(), tools: Some(tools), rewrites: None }),
                 sees: Some(cleared.scope().may_see.word().to_string()),
                 ..lent.under.clone()
             };

@@ -6,7 +6,7 @@ use crate::domain::label::Privacy;
 use crate::domain::port::LogLevel;
 use crate::domain::preset::Preset;
 use crate::domain::scope::Scope;
-use crate::domain::skill::lisp::Lisp;
+use crate::domain::skill::lisp::{Lisp, Role};
 use crate::domain::skill::{DEFAULT_PRIORITY, Skill};
 use crate::domain::turn::consensus::{Mode, Together};
 use crate::edge::engine::Engine;
@@ -42,6 +42,9 @@ pub struct Bound {
     pub name: String,
     /// The only tools that it left; `None` when it left all.
     pub tools: Option<BTreeSet<String>>,
+    /// Names its Lisp, where that rewrites what is proposed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewrites: Option<String>,
 }
 
 /// What is kept of a conversation beside its messages.
@@ -64,8 +67,14 @@ impl Setting {
 impl Under {
     /// Returns what to keep of the skill and the preset of a turn.
     pub fn of(skill: Option<&Skill>, preset: Option<&Preset>) -> Under {
-        let skill = skill.map(|skill| Bound { name: skill.name.clone(), tools: skill.tools.clone() });
-        let preset = preset.map(|preset| Bound { name: preset.name.clone(), tools: preset.tools.clone() });
+        let rewrites = |lisp: &Lisp| lisp.has(Role::Refine).then(|| lisp.digest());
+        let bound = |name: &str, tools: &Option<BTreeSet<String>>, rewrites| Bound {
+            name: name.to_string(),
+            tools: tools.clone(),
+            rewrites,
+        };
+        let skill = skill.map(|skill| bound(&skill.name, &skill.tools, rewrites(&skill.lisp)));
+        let preset = preset.map(|preset| bound(&preset.name, &preset.tools, None));
         Under { skill, preset, ..Under::default() }
     }
 
@@ -97,8 +106,8 @@ impl Under {
 }
 
 impl Engine {
-    /// Returns the skill that a conversation goes on under: it never leaves more tools than when it was kept,
-    /// whatever has become of its file.
+    /// Returns the skill that a conversation goes on under: it never leaves more tools than when it was kept, and what
+    /// rewrote then lets nothing pass now that it is another or gone, whatever has become of its file.
     pub(super) fn bound(&self, bound: &Bound) -> Skill {
         let skills = self.skills();
         let Some(now) = skills.loaded.skills.iter().find(|skill| skill.name == bound.name) else {
@@ -106,7 +115,9 @@ impl Engine {
             self.say(LogLevel::Warning, &text);
             return gone(bound);
         };
-        Skill { tools: both(&bound.tools, &now.tools), ..now.clone() }
+        let same = bound.rewrites.as_ref().is_none_or(|rewrites| *rewrites == now.lisp.digest());
+        let lisp = if same { now.lisp.clone() } else { Lisp::of_lost_refine() };
+        Skill { tools: both(&bound.tools, &now.tools), lisp, ..now.clone() }
     }
 }
 
@@ -132,7 +143,7 @@ fn gone(bound: &Bound) -> Skill {
         prompt: None,
         mandates: Vec::new(),
         rules: Vec::new(),
-        lisp: Lisp::default(),
+        lisp: bound.rewrites.as_ref().map_or_else(Lisp::default, |_| Lisp::of_lost_refine()),
         remarks: Vec::new(),
         unconfirmed: false,
     }

@@ -233,7 +233,7 @@ impl Engine {
     }
 
     /// Asks the trigger of a skill whose declarative trigger matches, once in a turn; one without Lisp is for the occasion.
-    /// Without an answer only one is that narrows what may be done.
+    /// Without an answer only one is that narrows what may be done, or rewrites it.
     async fn is_triggered(&self, skill: &Skill, by: &By<'_>) -> bool {
         if !skill.lisp.has(Role::Trigger) {
             return true;
@@ -243,7 +243,7 @@ impl Engine {
             return known;
         }
         let said = self.ask_skill(skill, Role::Trigger, by, cases::yes).await;
-        let holds = said.unwrap_or(skill.tools.is_some());
+        let holds = said.unwrap_or(skill.tools.is_some() || skill.lisp.has(Role::Refine));
         by.known.lock().insert(skill.name.clone(), holds);
         holds
     }
