@@ -148,6 +148,9 @@ settings have no say in a text that somebody else wrote."
     (mapc quiet (plist-get skill :remarks))
     (funcall quiet (plist-get skill :turns))
     (funcall quiet (plist-get skill :lisp))
+    (let ((took (or (plist-get skill :micros) 0)))
+      (when (>= took 5000)
+        (funcall quiet (format "It took %d ms to read." (/ took 1000)))))
     (put-text-property begin (point) 'passepartout-skill skill)))
 
 (defun passepartout-skills--draw (payload)

@@ -100,10 +100,6 @@ struct Code {
     digest: String,
     /// What there is a function for.
     roles: BTreeSet<Role>,
-    /// How the skill is called in the log.
-    called: String,
-    /// Whether nobody confirmed it, so that none of its words reaches the log.
-    unconfirmed: bool,
 }
 
 /// The Lisp of all skills, by their names; `None` for one that cannot be run as it is meant, as nobody could tell whose it
@@ -201,7 +197,7 @@ impl LispHost {
         let answered = called.and_then(|value| read(&value).map_err(Lost::Failed));
         // What is said of private notes stays out of the log.
         let bare = told.privacy.is_kept();
-        self.note((skill, code, role), begin.elapsed(), answered.as_ref().err(), bare);
+        self.note((skill, role), begin.elapsed(), answered.as_ref().err(), bare);
         answered.map_err(|(Lost::Unasked(why) | Lost::Failed(why))| why)
     }
 
@@ -271,10 +267,10 @@ impl LispHost {
     }
 
     /// Notes how a call went, and says so when it was the last that was borne with.
-    fn note(&self, (skill, code, role): (&str, &Code, Role), took: Duration, lost: Option<&Lost>, bare: bool) {
+    fn note(&self, (skill, role): (&str, Role), took: Duration, lost: Option<&Lost>, bare: bool) {
         if let Some(Lost::Unasked(why)) = lost {
             // It is none of the Lisp's doing.
-            return self.tell(&unanswered(&code.called, role, why));
+            return self.tell(&unanswered(skill, role, why));
         }
         let mut all = self.runs.lock();
         let runs = all.entry(skill.to_string()).or_default();
@@ -291,8 +287,6 @@ impl LispHost {
         let parked = *strikes == STRIKES;
         runs.last = Some(format!("{}: {why}", role.name()));
         drop(all);
-        let why = if code.unconfirmed { "M-x passepartout-skills says why" } else { why };
-        let skill = code.called.as_str();
         let text = if parked {
             let denies = if role == Role::Gate { ", so it denies every act" } else { "" };
             format!(
@@ -363,7 +357,7 @@ fn setup_of(code: &Option<Code>) -> Option<&str> {
 fn unanswered(skill: &str, role: Role, why: &str) -> String {
     let so = match role {
         Role::Gate | Role::Definitions | Role::Tests => "so the act was denied",
-        Role::Trigger => "so it was not triggered",
+        Role::Trigger => "so it was triggered only if it lists its tools or rewrites proposals",
         Role::Prompt => "so the model was told what stands below its heading “Prompt” alone",
         Role::Refine => "so the act was refused",
         Role::Handler => "so it went on without its answer",
@@ -393,8 +387,7 @@ fn code(skill: &Skill) -> Option<Code> {
         roles.insert(role);
     }
     setup.push_str("\nt");
-    let called = skill.called().into_owned();
-    Some(Code { setup, digest: skill.lisp.digest(), roles, called, unconfirmed: skill.unconfirmed })
+    Some(Code { setup, digest: skill.lisp.digest(), roles })
 }
 
 /// Returns the block that an error is of, as far as that can be told without running it: one whose brackets do not balance,

@@ -4,8 +4,8 @@
 //! in for it. The mandatory ones are also built into the program: where a folder has no readable version, the
 //! built-in one stands in.
 //!
-//! What comes from outside waits until the user confirmed exactly its files. Until then its rules and its gate hold, for
-//! they only tighten, and nothing else of it is used.
+//! What comes from outside waits until the user confirmed exactly its files. Until then its rules hold, for they only
+//! tighten, and nothing else of it is used: no Lisp is run that nobody was shown.
 
 mod folder;
 mod package;
@@ -21,7 +21,7 @@ use crate::domain::org::scan::{ScanOptions, scan};
 use crate::domain::policy::loosening::Loosening;
 use crate::domain::skill::gate::{self, Asked, Unread};
 use crate::domain::skill::handbook;
-use crate::domain::skill::lisp::Role;
+use crate::domain::skill::lisp::{Lisp, Role};
 use crate::domain::skill::order::{OrderProblem, order};
 use crate::domain::skill::parse::{Examples, may_hold_rules, may_narrow, read, rules_alone};
 use crate::domain::skill::{Skill, spoken_name};
@@ -66,7 +66,7 @@ pub enum SkillState {
     Failed(String),
     /// It was kept out, and tightens or may: a gate asks in its place.
     Unread(String),
-    /// It comes from outside, and waits until the user confirms this. Its rules and its gate hold.
+    /// It comes from outside, and waits until the user confirms this. Its rules hold.
     Waiting(Loosening),
     /// The user took it out of use; taking this back brings it back.
     Off(Loosening),
@@ -417,9 +417,12 @@ fn read_one(path: PathBuf, place: &Place<'_>, found: &mut Vec<Found>, loaded: &m
         Ok(outline) => outline,
         Err(why) => return loaded.keep_out(&name, at, why, true),
     };
-    // What only tightens counts at once, and takes nothing else with it.
+    // Rules only tighten, and count at once. Of Lisp nothing is run that nobody was shown.
     let examples = if trusted { Examples::Run } else { Examples::Left };
-    let tightening = || Skill { unconfirmed: !trusted, ..rules_alone(&name, &outline) };
+    let tightening = || match rules_alone(&name, &outline) {
+        skill if trusted => skill,
+        skill => Skill { unconfirmed: true, lisp: Lisp::default(), ..skill },
+    };
     let parsed = read(&name, &outline, examples);
     let of_name = found.iter().position(|found| found.skill.name == name);
     let first = of_name.and_then(|index| found.get(index));
@@ -467,7 +470,7 @@ fn read_one(path: PathBuf, place: &Place<'_>, found: &mut Vec<Found>, loaded: &m
         (_, Err(why)) => why.to_string(),
     };
     let gate = tightening();
-    // Of what nobody confirmed, rules and gate alone were in force.
+    // Of what nobody confirmed, rules alone were in force.
     let held = rules || changed || gate.lisp.has(Role::Gate) || (trusted && tightens);
     loaded.keep_out(&name, at, why, held);
     // What is wrong elsewhere in it takes no rule and no gate of its own out of force.

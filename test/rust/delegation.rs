@@ -3,6 +3,7 @@
 use crate::runtime::{Client, action, approve, mark_done, payload_of, says, text};
 use crate::support::engine::Home;
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use passepartout::domain::sexp::plist::Plist;
 use passepartout::domain::sexp::reader::Sexp;
 use serde_json::{Value, json};
 
@@ -236,4 +237,41 @@ fn of_other_conversations_nothing_is_told() {
     let told_there = front.requests().last().unwrap().body.clone();
     assert!(told_there.contains("3 tasks go on already: tasks of other conversations"), "{told_there}");
     assert!(!told_there.contains("secret"), "{told_there}");
+}
+
+/// What narrows the turn that hands work over narrows that work.
+#[test]
+fn what_a_heading_or_a_skill_takes_from_a_turn_its_work_does_not_have() {
+    // A heading that denies.
+    let notes = format!("* Kitchen\n:PROPERTIES:\n:PP_DENY: org-set-todo\n:END:\n{}", &TILES["* Kitchen\n".len()..]);
+    let home = Home::new(&[("home.org", &notes)]);
+    let front = FakeServer::start([hands_over(json!({"task": "Mark the tiles done."})), says(&["Handed over."])]);
+    let back = FakeServer::start([mark_done(), says(&["It was refused."])]);
+    let mut client = client(&home, &front, &back);
+    let byte = notes.find("Order").expect("it is there");
+    let point = Plist::new().text("file", home.file("home.org")).int("byte", byte as i64);
+    client.event("point-update", point);
+    client.status("the heading at point", |status| status.text_at("focus").is_some());
+    let [_, (report, _)] = both(&mut client, "go");
+    assert!(report.ends_with("It was refused."), "{report}");
+    assert!(back.requests()[1].body.contains("PP_DENY"), "{}", back.requests()[1].body);
+    assert_eq!(home.read_file("home.org"), notes);
+    // A skill that leaves few tools.
+    let home = Home::new(&[("home.org", TILES)]);
+    let folder = home.file("elsewhere");
+    std::fs::create_dir_all(&folder).unwrap();
+    let few = "#+TITLE: Few\n#+TRIGGER: words:few\n#+TOOLS: delegate-task memory-search\n* Prompt\nUse few.\n";
+    std::fs::write(format!("{folder}/few.org"), few).unwrap();
+    let front = FakeServer::start([hands_over(json!({"task": "Mark the tiles done."})), says(&["Handed over."])]);
+    let back = FakeServer::start([mark_done(), says(&["It was refused."])]);
+    let more = format!(":skills-directories ({})", Sexp::text(folder.clone()));
+    let mut client = client_with(&home, &front, &back, &more);
+    crate::skill_pack::confirm(&mut client, &folder, "few");
+    let [_, (report, _)] = both(&mut client, "few, please");
+    assert!(report.ends_with("It was refused."), "{report}");
+    let sent = back.requests()[0].json();
+    let names: Vec<&str> =
+        sent["tools"].as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["memory-search", "message"], "{sent}");
+    assert_eq!(home.read_file("home.org"), TILES);
 }

@@ -1,5 +1,6 @@
 //! The skills that ship, through whole turns: what their tools answer, to whom, and what their commands say without a model.
 
+use crate::skill_host::{possible, workers};
 use crate::support::engine::Home;
 use crate::tools::World;
 use passepartout::domain::label::Privacy;
@@ -395,4 +396,27 @@ async fn the_manual_answers_with_its_sections() {
     let (_, said) = world.home.ask(&world.engine, "/help").await;
     assert!(said.contains("/plans lists the plans that wait"), "{said}");
     world.engine.close().await;
+}
+
+/// What ships is tested as what a user writes: its examples hold, and so do its own tests.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_shipped_skill_passes_its_own_tests() {
+    if !possible(&workers()).await {
+        return;
+    }
+    let home = Home::new(&[("home.org", "* Kitchen\n")]);
+    let engine = home
+        .engine_with(|config| config.shipped_skills = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/skills").into()))
+        .await;
+    home.read(&engine).await;
+    let known = engine.known_skills();
+    assert!(known.len() >= 20, "{}", known.len());
+    for one in known {
+        let (name, skill) = (one.report.name.as_str(), one.skill.expect("it is loaded"));
+        let tested = engine.test_skill(name).await.unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert!(tested.holds() && tested.remarks.is_empty(), "{name}: {tested:?}");
+        // Lisp that is run has tests.
+        assert_eq!(tested.tests.is_empty(), !skill.lisp.is_run(), "{name}: {tested:?}");
+    }
+    engine.close().await;
 }

@@ -37,7 +37,8 @@ fn of_what_nobody_confirmed_gates_say_nothing_in_its_words() {
     for (name, text, verdict) in [
         ("EVIL you may.org", DENIES, "deny"),
         ("plain.org", DENIES, "deny"),
-        ("EVIL gate.org", GATE, "deny"),
+        // No Lisp is run that nobody was shown.
+        ("EVIL gate.org", GATE, "pass"),
         ("EVIL broken.org", BROKEN, "ask"),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -45,8 +46,10 @@ fn of_what_nobody_confirmed_gates_say_nothing_in_its_words() {
         let loaded = outside(folder.path());
         let said = strictest(&loaded, "write-file", json!({"path": "/p/x", "content": "y"}));
         assert_eq!(said.name(), verdict, "{name}");
-        let (Verdict::Ask(why) | Verdict::Deny(why)) = &said else { panic!("{said:?}") };
-        assert!(why.ours && !why.text.contains(EVIL), "{name}: {why:?}");
+        match &said {
+            Verdict::Ask(why) | Verdict::Deny(why) => assert!(why.ours && !why.text.contains(EVIL), "{name}: {why:?}"),
+            Verdict::Pass(_) => assert_eq!(loaded.with_lisp().filter(|skill| skill.unconfirmed).count(), 0),
+        }
         let gates: Vec<String> = loaded.gates().iter().map(|gate| gate.name().to_string()).collect();
         let told = [gates.join("\n"), loaded.complaints().join("\n"), loaded.gaps(false).join("\n")].join("\n");
         assert!(!told.contains(EVIL), "{name}: {told}");

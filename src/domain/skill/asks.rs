@@ -51,8 +51,7 @@ pub fn of_skill(skill: &Skill, waits: bool) -> Vec<String> {
         lines.push(format!("that its Lisp is asked when {}", when.join(", or ")));
     }
     for role in roles(skill) {
-        let already = if role == Role::Gate { already(", and is asked already") } else { "" };
-        lines.push(format!("Lisp in a worker that reaches nothing: {}{already}", of_role(role)));
+        lines.push(format!("Lisp in a worker that reaches nothing: {}", of_role(role)));
     }
     match &skill.on_error {
         None | Some(Resolution::Abort) => {}

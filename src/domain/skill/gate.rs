@@ -2,7 +2,7 @@
 //! that a triggered skill leaves.
 
 use crate::domain::gate::facts::Answer;
-use crate::domain::gate::rule::{Rules, UNCONFIRMED};
+use crate::domain::gate::rule::Rules;
 use crate::domain::gate::{Case, Gate, Reason, Verdict};
 use crate::domain::preset::Preset;
 use crate::domain::skill::lisp::Role;
@@ -58,22 +58,18 @@ pub struct Asked {
     key: String,
     skill: String,
     priority: u16,
-    /// Whether nobody confirmed it, so that none of its words is told.
-    unconfirmed: bool,
 }
 
 impl Asked {
     /// Makes the gate of a skill, whose code has this name.
     pub fn new(skill: &str, digest: &str, priority: u16) -> Asked {
         let (name, key) = (format!("skill {skill}: gate"), gate_key(skill, digest));
-        Asked { name, key, skill: skill.to_string(), priority, unconfirmed: false }
+        Asked { name, key, skill: skill.to_string(), priority }
     }
 
     /// Makes the gate of a skill as it was read.
     fn of(skill: &Skill) -> Asked {
-        let (called, digest) = (skill.called(), skill.lisp.digest());
-        let key = gate_key(&skill.name, &digest);
-        Asked { key, unconfirmed: skill.unconfirmed, ..Asked::new(&called, &digest, skill.priority) }
+        Asked::new(&skill.name, &skill.lisp.digest(), skill.priority)
     }
 
     /// Returns what it is asked by, and answers by.
@@ -102,7 +98,6 @@ impl Gate for Asked {
 
     fn judge(&self, case: &Case<'_>) -> Verdict {
         let why = |said: &str, verdict: &str| match said.trim() {
-            _ if self.unconfirmed => Reason::new(UNCONFIRMED).in_our_words(),
             "" => Reason::new(format!("This skill {verdict} it and says no more.")),
             said => Reason::new(said),
         };

@@ -110,9 +110,9 @@ fn known(sensor: &str) -> Result<(), String> {
     let names = SENSORS.iter().map(|sensor| sensor.name()).collect::<Vec<_>>().join(", ");
     match Sensor::parse(sensor) {
         Some(sensor) if SENSORS.contains(&sensor) => Ok(()),
-        Some(_) => Err(format!(
-            "the sensor “{sensor}” sets off no turn in this version, so this would never hold; a trigger can name {names}"
-        )),
+        Some(_) => {
+            Err(format!("no skill is for the sensor “{sensor}”, so this would never hold; a trigger can name {names}"))
+        }
         None => Err(format!("there is no sensor “{sensor}”; a trigger can name {names}")),
     }
 }

@@ -243,8 +243,8 @@ fn print(skills: &[SkillLine], as_json: bool, out: &mut dyn Write) -> Result<(),
         let priority = skill.priority.map(|priority| priority.to_string()).unwrap_or_default();
         let line = format!("{:<8} {priority:>4}  {}  {}", skill.state, skill.name, skill.title);
         writeln!(out, "{}", readable(line.trim_end()))?;
-        let more =
-            skill.why.iter().chain(&skill.remarks).chain([&skill.turns, &skill.lisp]).filter(|text| !text.is_empty());
+        let (told, slow) = ([&skill.turns, &skill.lisp], skill.slow());
+        let more = skill.why.iter().chain(&skill.remarks).chain(told).chain(&slow).filter(|text| !text.is_empty());
         for text in more {
             writeln!(out, "               {}", readable(text))?;
         }

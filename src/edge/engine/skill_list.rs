@@ -34,6 +34,16 @@ pub struct SkillLine {
     pub remarks: Vec<String>,
 }
 
+/// What took less is not worth a word.
+const SLOW: std::time::Duration = std::time::Duration::from_millis(5);
+
+impl SkillLine {
+    /// Returns how long it took to read, in words, where that was long.
+    pub fn slow(&self) -> Option<String> {
+        (self.took >= SLOW).then(|| format!("It took {} ms to read.", self.took.as_millis()))
+    }
+}
+
 impl Engine {
     /// Returns every skill that was found, by name.
     pub fn skill_list(&self) -> Vec<SkillLine> {
@@ -53,8 +63,7 @@ fn line(title: String, known: Known) -> SkillLine {
     let (state, why) = match report.state {
         SkillState::Loaded => ("loaded", None),
         SkillState::Waiting(_) => {
-            let why =
-                "It comes from outside: look at it whole, and confirm it in Emacs. What it forbids holds already.";
+            let why = "It comes from outside: look at it whole, and confirm it in Emacs. Its rules hold already; no Lisp of it runs.";
             ("waiting", Some(why.to_string()))
         }
         SkillState::Off(_) => ("off", Some("You took it out of use.".to_string())),
@@ -89,4 +98,29 @@ fn told(turns: &Turns) -> String {
     let more: String =
         more.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}")).collect();
     format!("{} {noun} in {:.1} s{more}", turns.count, turns.seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::skills::SkillReport;
+    use std::time::Duration;
+
+    #[test]
+    fn what_took_long_to_read_is_said() {
+        for (millis, told) in
+            [(0, None), (4, None), (5, Some("It took 5 ms to read.")), (1200, Some("It took 1200 ms to read."))]
+        {
+            let report = SkillReport {
+                name: "a".to_string(),
+                file: None,
+                whose: Whose::Own,
+                state: SkillState::Loaded,
+                remarks: Vec::new(),
+                took: Duration::from_millis(millis),
+            };
+            let known = Known { report, skill: None, turns: Turns::default(), runs: Default::default() };
+            assert_eq!(line(String::new(), known).slow().as_deref(), told, "{millis}");
+        }
+    }
 }

@@ -10,6 +10,11 @@ use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::jobs::Ticked;
 use std::sync::Arc;
 
+/// Two notes of different files that have rare words in common.
+const NEAR: [&str; 2] = [
+    "* Jetty\n:PROPERTIES:\n:ID: jetty\n:END:\nNilsson varnishes the jetty, which takes until the evening of Friday.\n",
+    "* Evening\n:PROPERTIES:\n:ID: evening\n:END:\nFriday evening with Nilsson on the jetty, which smelled of varnish.\n",
+];
 const NOTES: &str = "* Boat\n:PROPERTIES:\n:ID: boat\n:END:\nSee [[id:gone]] and [[id:mast]].\n\
                      * Mast\n:PROPERTIES:\n:ID: mast\n:END:\nSee [[id:boat]].\n\
                      * Doctor :private:\n:PROPERTIES:\n:ID: doctor\n:END:\nCANARYDOCTOR [[id:lost]]\n";
@@ -36,9 +41,20 @@ async fn what_only_looks_leaves_a_report_where_something_changed_and_asks_no_mod
     if !possible(&workers()).await {
         return;
     }
-    for (skill, words) in [("archivist", "1 link leads nowhere."), ("reflection", "")] {
+    for (skill, words) in [
+        ("archivist", "1 link leads nowhere."),
+        ("reflection", "Jetty (id: jetty) and Evening (id: evening): both have "),
+    ] {
         let jobs = asks_for("Rounds", &format!("skill:{skill}"), "memex");
-        let home = Home::new(&[("jobs.org", jobs.as_str()), ("notes.org", NOTES)]);
+        let filler: String = (0..40).map(|n| format!("* Day {n}\nNothing of note happened on day {n}.\n")).collect();
+        let files = [
+            ("jobs.org", jobs.as_str()),
+            ("notes.org", NOTES),
+            ("one.org", NEAR[0]),
+            ("two.org", NEAR[1]),
+            ("days.org", filler.as_str()),
+        ];
+        let home = Home::new(&files);
         let server = FakeServer::start([]);
         let engine = shipped(&home, &server).await;
         let tested = engine.test_skill(skill).await.expect("it is there");
