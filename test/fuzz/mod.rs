@@ -5,6 +5,7 @@
 //! ones for so long, from a seed that is printed; `FUZZ_SEED=N` begins with that one, to see a failure again.
 //! An input that was found to break something belongs into the corpus, under any name.
 
+mod first_words;
 mod hostile;
 mod targets;
 mod words;
@@ -115,6 +116,7 @@ macro_rules! fuzz_tests {
 
 fuzz_tests!(
     frame,
+    first_words,
     sexp,
     org_scan,
     org_edit,

@@ -1,6 +1,7 @@
 //! The targets: what must hold for any bytes at all.
 
-use super::words::{FRAME, LISP, ORG, QUERY, RECALL, SECRET, SEXP, SHELL, YAML};
+use super::first_words::first_words;
+use super::words::{FIRST, FRAME, LISP, ORG, QUERY, RECALL, SECRET, SEXP, SHELL, YAML};
 use jiff::civil::{DateTime, date};
 use passepartout::domain::action::Action;
 use passepartout::domain::gate::clearance::ask_all;
@@ -53,6 +54,7 @@ pub struct Target {
 /// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "frame", words: FRAME, run: frame },
+    Target { name: "first_words", words: FIRST, run: first_words },
     Target { name: "sexp", words: SEXP, run: sexp },
     Target { name: "org_scan", words: ORG, run: org_scan },
     Target { name: "org_edit", words: ORG, run: org_edit },
