@@ -431,12 +431,14 @@ says, else for 24.  A change counts from the next start of the core (see
   :package-version '(passepartout . "0.1.0"))
 
 (defcustom passepartout-listen nil
-  "Where programs of this machine can connect to the core by the network.
+  "Where programs can connect to the core by the network.
 With nil nowhere; with t at port 9105 of the loopback interface, or a
-string with an address and a port of this machine, such as
-\"127.0.0.1:9200\".  Who connects needs the cookie in the folder of the
-store, reads what is open and proposes; see `passepartout-clients'.  A
-change counts from the next start of the core (see
+string with an address and a port, such as \"127.0.0.1:9200\".  At an
+address that other machines reach, only clients come in whose keys you
+let in at a terminal (passepartout clients allow), by TLS.  Who
+connects needs the cookie in the folder of the store, reads what is open
+and proposes; see `passepartout-clients'.  A change counts from the next
+start of the core (see
 `passepartout-restart')."
   :type '(choice (const :tag "Nowhere" nil) (const :tag "Port 9105" t)
                  (string :tag "Address and port"))

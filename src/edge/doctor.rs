@@ -136,7 +136,13 @@ pub async fn look_again(engine: &Arc<Engine>, last: &[Check]) -> Vec<Check> {
 /// Says where programs can connect, where that is wanted.
 fn network(engine: &Engine) -> Option<Check> {
     Some(match engine.listening()? {
-        Ok(at) => Check::good("network", "Network", format!("programs on this machine can connect to {at}")),
+        Ok(at) if at.ip().is_loopback() => {
+            Check::good("network", "Network", format!("programs on this machine can connect to {at}"))
+        }
+        Ok(at) => {
+            let detail = format!("programs whose keys were let in can connect to {at}, by TLS; passepartout clients");
+            Check::good("network", "Network", detail)
+        }
         Err(why) => {
             let repair = "Mend that, or set passepartout-listen or PASSEPARTOUT_LISTEN otherwise, and start again.";
             Check::bad("network", "Network", State::Degraded, why, repair)

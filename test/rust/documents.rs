@@ -524,8 +524,17 @@ fn what_acts_stands_in_one_folder() {
         ("Command::new(", &["src/edge/sandbox.rs", "src/edge/sandbox/kept.rs", "src/edge/cli/service.rs"]),
         ("run_reaching(", &["src/edge/sandbox.rs", "src/edge/actuator/shell.rs"]),
         // Whoever comes through a listener of our own is one; none is opened to anybody. Programs come in by the lobby,
-        // where the user wants that, with the cookie and from this machine.
-        ("TcpStream", &["src/edge/sandbox/proxy.rs", "src/edge/provider/shown.rs", "src/edge/runtime/lobby.rs"]),
+        // where the user wants that, with the cookie, and from other machines by TLS with a key that was let in. To such
+        // a core a command leads that a human or a program of theirs starts; what the agent started may not.
+        (
+            "TcpStream",
+            &[
+                "src/edge/sandbox/proxy.rs",
+                "src/edge/provider/shown.rs",
+                "src/edge/runtime/lobby.rs",
+                "src/edge/cli/reach.rs",
+            ],
+        ),
         // What a provider would be sent is sent to a listener of our own and shown: only the library that makes requests
         // knows their bytes, and it gives them to nothing but a connection. Cassettes are recorded and played there.
         (

@@ -9,6 +9,7 @@ mod at_point;
 mod audit;
 mod authority;
 mod backup;
+mod beyond;
 mod canaries;
 mod cards;
 mod cassette;

@@ -136,6 +136,8 @@ const WITHOUT_JSON: &[(&str, &str)] = &[
     ("plans approve", "a human reads the plan at a terminal and types its name"),
     ("daemon", "it prints nothing; its log goes to standard error"),
     ("completions", "it prints a script for a shell"),
+    ("clients allow", "a human reads the fingerprint at a terminal and types yes"),
+    ("reach", "it hands on what another program says"),
     ("tui", "it draws on a terminal"),
     ("mcp", "it prints messages of the protocol, which are JSON"),
 ];

@@ -2,6 +2,7 @@
 
 use crate::domain::query::field::{FIELDS, SORTS, STATES, THINGS, listed};
 use crate::domain::turn::consensus::MOST;
+use crate::edge::cli::clients::Clients;
 use crate::edge::cli::configure::Configure;
 use crate::edge::cli::service::{Install, Uninstall};
 use crate::edge::cli::skills::Skills;
@@ -389,6 +390,32 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Keys for connections between machines: your own, and those of clients that are let in here.
+    #[command(args_conflicts_with_subcommands = true)]
+    Clients {
+        /// What to do with them; without a word they are listed.
+        #[command(subcommand)]
+        command: Option<Clients>,
+        /// The store's folder.
+        #[arg(long)]
+        store: Option<PathBuf>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Connect to a core on another machine by TLS, on standard input and output; for programs that speak the protocol.
+    ///
+    /// The first line is what proofs over this connection are bound to; then come the bytes of the core.
+    Reach {
+        /// Host and port, such as box.example:9105.
+        address: String,
+        /// The fingerprint of that core's key, as `passepartout clients` shows it there.
+        #[arg(long)]
+        core: String,
+        /// The folder of your own store, with your key.
+        #[arg(long)]
+        store: Option<PathBuf>,
+    },
     /// Install a service that runs the daemon.
     Install {
         /// What to install.
@@ -768,6 +795,7 @@ const ONE_VALUE: &[&str] = &[
     "--key-from",
     "--budget",
     "--theme",
+    "--core",
 ];
 /// Commands that take words of their own, which must not end up in `--memex`.
 const WITH_WORDS: &[&str] = &[
@@ -780,6 +808,7 @@ const NESTED: &[(&str, &[&str])] = &[
     ("plans", &["list", "show", "approve", "deny"]),
     ("gate", &["replay"]),
     ("cassette", &["show", "record", "play"]),
+    ("clients", &["list", "allow", "remove"]),
     ("install", &["service"]),
     ("uninstall", &["service"]),
     ("rules", &["list", "withdraw"]),

@@ -147,6 +147,8 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Health { .. }
         | Command::Install { .. }
         | Command::Uninstall { .. }
+        | Command::Clients { .. }
+        | Command::Reach { .. }
         | Command::Doctor { .. } => return Err("the owner of a store does not carry out this command".to_string()),
     };
     let printed = |bytes: Vec<u8>| {

@@ -7,6 +7,7 @@ use crate::edge::cli::audit::{run_audit, run_why};
 use crate::edge::cli::backup::{run_backup, run_restore};
 use crate::edge::cli::cassette::run_cassette;
 use crate::edge::cli::chat::run_chat;
+use crate::edge::cli::clients::{Clients, run_clients};
 use crate::edge::cli::completions::run_completions;
 use crate::edge::cli::configure::run_configure;
 use crate::edge::cli::context::{
@@ -24,6 +25,7 @@ use crate::edge::cli::mcp::run_mcp;
 use crate::edge::cli::memory::run_memory;
 use crate::edge::cli::models::run_models;
 use crate::edge::cli::query::{asked, run_query};
+use crate::edge::cli::reach::run_reach;
 use crate::edge::cli::repl::run_repl;
 use crate::edge::cli::rules::{replay, run_rules};
 use crate::edge::cli::service::{run_install, run_uninstall};
@@ -180,6 +182,8 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         Command::Completions { shell } => run_completions(&shell, out),
         Command::Status { place, json } => run_status(&place, json, out),
         Command::Health { place, json } => run_health(&place, json, out),
+        Command::Clients { command, store, json } => run_clients(command.unwrap_or(Clients::List { store, json }), out),
+        Command::Reach { address, core, store } => run_reach((&address, &core), store, out),
         Command::Install { command } => run_install(&command, out),
         Command::Uninstall { command } => run_uninstall(&command, out),
     }

@@ -1,11 +1,8 @@
 //! The file with the cookie by which clients from the network are known: random, and its user's alone.
 
-use crate::edge::peers::trust::own_user;
+use crate::edge::peers::private::{self, Unread};
 use crate::edge::random;
 use crate::edge::wire::proof::Cookie;
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Its name in the store's folder.
@@ -31,61 +28,33 @@ pub fn kept(store: &Path) -> Result<Cookie, String> {
     }
 }
 
-/// Why there is no cookie.
-pub enum Unread {
-    /// There is no file.
-    Missing,
-    /// In words, why it is not taken.
-    Refused(String),
-}
-
 /// Reads a cookie's file.
 ///
 /// # Errors
 /// When it is not there, not its user's alone, or holds something else.
 pub fn read(path: &Path) -> Result<Cookie, Unread> {
-    let refused = |why: &str| Unread::Refused(format!("{}: {why}", path.display()));
-    // Not through a link, and never waiting for the other end of a pipe.
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
-    let file = opened.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Unread::Missing,
-        _ => refused(&error.to_string()),
-    })?;
-    let about = file.metadata().map_err(|error| refused(&error.to_string()))?;
-    if !about.is_file() || about.uid() != own_user() || about.mode() & 0o077 != 0 {
-        return Err(refused("a cookie is a file of its user's alone, with mode 0600; remove it, and another is made"));
-    }
-    let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text).map_err(|error| refused(&error.to_string()))?;
-    Cookie::read(&text).ok_or_else(|| refused("this is no cookie; remove it, and another is made"))
+    let told = "a cookie is a file of its user's alone, with mode 0600; remove it, and another is made";
+    let text = private::read(path, LONGEST, told)?;
+    let none = || Unread::Refused(format!("{}: this is no cookie; remove it, and another is made", path.display()));
+    Cookie::read(&text).ok_or_else(none)
 }
 
-/// Makes a cookie. Who is faster keeps the place: whoever looks sees a whole one or none.
 fn make(path: &Path) -> Result<Cookie, String> {
-    let told = |error: std::io::Error| format!("{}: {error}", path.display());
-    let draft = path.with_extension(format!("new-{}", random::hex(&random::bytes::<8>().map_err(told)?)));
-    let cookie = Cookie::of(random::bytes().map_err(told)?);
-    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).and_then(|mut file| {
-        file.write_all(format!("{}\n", cookie.expose()).as_bytes())?;
-        file.sync_all()
-    });
-    let placed = written.and_then(|()| fs::hard_link(&draft, path));
-    // It has its name, or is of no use.
-    let _ = fs::remove_file(&draft);
-    match placed {
-        Ok(()) => Ok(cookie),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => read(path).map_err(|unread| match unread {
-            Unread::Missing => format!("{}: it was removed meanwhile", path.display()),
-            Unread::Refused(why) => why,
-        }),
-        Err(error) => Err(told(error)),
+    let cookie = Cookie::of(random::bytes().map_err(|error| format!("{}: {error}", path.display()))?);
+    if private::make(path, &format!("{}\n", cookie.expose()))? {
+        return Ok(cookie);
     }
+    read(path).map_err(|unread| match unread {
+        Unread::Missing => format!("{}: it was removed meanwhile", path.display()),
+        Unread::Refused(why) => why,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     #[test]
     fn a_cookie_is_made_once_and_is_its_users_alone() {

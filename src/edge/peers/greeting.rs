@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// The number of the protocol; two ends with different ones do not talk.
 pub const PROTOCOL: i64 = 2;
 /// How long the other end may take for its part of the greeting.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(in crate::edge) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What wants to join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use crate::edge::peers::trust::{Peer, admit, same_user};
 use crate::edge::random;
 use crate::edge::runtime::clients::{About, Channel, ClientId, Kind, OWN};
 use crate::edge::runtime::line::{Hold, Line, Lines};
+use crate::edge::runtime::lobby::{Held, taken_out};
 use crate::edge::runtime::outbox::{Limits, Outbox};
 use crate::edge::runtime::{Event, Letter};
 use std::path::{Path, PathBuf};
@@ -143,7 +144,8 @@ async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) 
         Known::Tui => Channel::tui(id, process, may, outbox),
         Known::Client => Channel::client(id, own, said.name.as_deref(), outbox),
     };
-    let road = Road { name: format!("the socket, process {process}"), pinged: false, process: Some(process) };
+    let road =
+        Road { name: format!("the socket, process {process}"), pinged: false, process: Some(process), held: None };
     door.serve((incoming, writer), &said, road, make).await;
 }
 
@@ -164,6 +166,8 @@ pub(super) struct Road {
     pub(super) pinged: bool,
     /// Its process, where the system names it: nobody else takes up its connection.
     pub(super) process: Option<u32>,
+    /// The key with which it came, where it came from beyond this machine.
+    pub(super) held: Option<Held>,
 }
 
 /// What all who let clients in share.
@@ -222,6 +226,7 @@ impl Door {
             end = parts => end,
             () = channel.outbox.overflow() => End::Gone,
             () = channel.until_dismissed() => End::Refused("the user has ended this connection".to_string()),
+            () = taken_out(road.held.as_ref()) => End::Refused("the key of this client is not let in any more".to_string()),
             // Its client has come back by another connection, which goes on.
             () = hold.lost() => return,
             // The loop has ended, or never began: who joined looks for another owner.
@@ -236,6 +241,7 @@ impl Door {
                     () = gone(road.process) => End::Gone,
                     () = channel.outbox.overflow() => End::Gone,
                     () = channel.until_dismissed() => End::Gone,
+                    () = taken_out(road.held.as_ref()) => End::Gone,
                     () = self.inbox.closed() => End::Gone,
                 }
             }

@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn road(process: Option<u32>) -> Road {
-        Road { name: String::new(), pinged: false, process }
+        Road { name: String::new(), pinged: false, process, held: None }
     }
 
     fn begin(lines: &Lines, channel: Arc<Channel>, process: Option<u32>) -> (Arc<Line>, Hold) {
