@@ -22,8 +22,9 @@
 ;;; Commentary:
 
 ;; `passepartout-connect' has all commands mean a core outside of this
-;; Emacs: by a Unix socket of this machine, or by TCP on its loopback
-;; address, behind which ssh may lead to another one.
+;; Emacs: by a Unix socket of this machine, by TCP on its loopback
+;; address, behind which ssh may lead to another one, or by TLS to one on
+;; another machine whose key's fingerprint is named.
 ;; `passepartout-disconnect' goes back to the core of this Emacs.
 
 ;;; Code:
@@ -164,10 +165,20 @@ Emacs.")))
         ((string-match-p "\\`127\\(?:\\.[0-9]\\{1,3\\}\\)\\{3\\}\\'" host) host)
         ((equal host "::1") host)))
 
-(defun passepartout-connect--address (where)
-  "Return the address that WHERE says: a socket's file, or (HOST . PORT)."
+(defun passepartout-connect--core (where)
+  "Return (ADDRESS . FINGERPRINT) of WHERE, with nil for no fingerprint."
+  (if (string-match "\\`\\([^[:space:]]+\\)[[:space:]]+\\([[:xdigit:]]\\{64\\}\\)\\'"
+                    where)
+      (cons (match-string 1 where) (downcase (match-string 2 where)))
+    (list where)))
+
+(defun passepartout-connect--address (where &optional core)
+  "Return the address that WHERE says: a socket's file, or (HOST . PORT).
+With CORE, a fingerprint, HOST may be another machine."
   (cond
    ((string-match-p "\\`[~/.]" where)
+    (when core
+      (user-error "A socket needs no fingerprint"))
     (let ((file (expand-file-name where)))
       (when (file-remote-p file)
         (user-error "%s is a file of another machine; M-x passepartout-connect \
@@ -179,12 +190,12 @@ takes a socket of this one" where))
            (port (if (match-string 3 where)
                      (string-to-number (match-string 3 where))
                    passepartout-connect-port))
-           (here (passepartout-connect--loopback host)))
+           (here (if core host (passepartout-connect--loopback host))))
       (unless (<= 1 port 65535)
         (user-error "%d is no port" port))
       (unless here
-        (user-error "Nothing is sent over a network in the clear.  Let ssh \
-lead there: ssh -N -L %d:127.0.0.1:%d %s, then M-x passepartout-connect RET \
+        (user-error "Nothing is sent over a network in the clear.  Name the \
+fingerprint of that core's key behind the address, or let ssh lead there: ssh -N -L %d:127.0.0.1:%d %s, then M-x passepartout-connect RET \
 127.0.0.1:%d" port port host port))
       (cons here port)))
    (t (user-error "%s is no host, HOST:PORT or socket" where))))
@@ -192,8 +203,9 @@ lead there: ssh -N -L %d:127.0.0.1:%d %s, then M-x passepartout-connect RET \
 (defun passepartout-connect--road (where)
   "Return a road to WHERE, a name of `passepartout-hosts' or an address."
   (let* ((known (assoc where passepartout-hosts))
-         (address (passepartout-connect--address
-                   (if known (cdr known) where)))
+         (told (passepartout-connect--core (if known (cdr known) where)))
+         (core (cdr told))
+         (address (passepartout-connect--address (car told) core))
          (name (cond (known where)
                      ((consp address)
                       (format "%s:%d" (car address) (cdr address)))
@@ -202,11 +214,13 @@ lead there: ssh -N -L %d:127.0.0.1:%d %s, then M-x passepartout-connect RET \
                       "local")
                      (t (abbreviate-file-name address)))))
     (passepartout-remote--make
-     :name name :address address
+     :name name :address address :core core
      :cookie (and (consp address)
                   (let ((cookie (passepartout-greet-cookie
                                  (if known where (car address)) (cdr address)
-                                 (passepartout-connect--store))))
+                                 ;; Ours is the cookie of no other core.
+                                 (and (not core)
+                                      (passepartout-connect--store)))))
                     (lambda () cookie))))))
 
 ;;;; Commands
@@ -227,7 +241,9 @@ lead there: ssh -N -L %d:127.0.0.1:%d %s, then M-x passepartout-connect RET \
   "Have all commands of Passepartout mean the core at WHERE.
 WHERE is a name of `passepartout-hosts', HOST or HOST:PORT on the
 loopback address of this machine, the file of a Unix socket, or a
-folder with a store.  Over TCP both ends prove that they know the cookie
+folder with a store.  HOST:PORT with a blank and a fingerprint behind it
+is a core on another machine, reached by TLS with the program
+passepartout of this one.  Over TCP both ends prove that they know the cookie
 of the store, which auth-source has as the password of the user
 passepartout for that host and port.
 

@@ -23,7 +23,9 @@
 
 ;; `passepartout-connect' takes another road to a core: a Unix socket of
 ;; one that runs on this machine, or TCP to one that both ends prove to
-;; each other that they may use.  The surfaces do not know which road
+;; each other that they may use.  To another machine that goes by TLS
+;; within the program passepartout, as Emacs's own TLS does not tell what
+;; the proof has to be bound to.  The surfaces do not know which road
 ;; there is.
 ;;
 ;; Nothing here waits: the greeting, each frame and each new try are
@@ -112,7 +114,8 @@ That is more than a connection holds that the core has not read.")
                (:copier nil))
   "A road to a core.
 NAME is what the user calls it, ADDRESS a socket's file or (HOST . PORT),
-COOKIE a function that returns the cookie of a road over TCP.
+COOKIE a function that returns the cookie of a road over TCP, and CORE
+the fingerprint of the core's key where it is on another machine.
 
 STATE is one of `closed', `greeting', `proof', `welcome', `open' and
 `lost'.  PROCESS is the connection, STREAM what came by it, NONCE and
@@ -135,7 +138,7 @@ TRIES how often it was tried to connect since the loss, and WHY why it
 was lost.
 
 WORK, PATIENCE, RETRY and BEAT are timers."
-  name address cookie (state 'closed)
+  name address cookie core (state 'closed)
   process stream nonce server peer
   ready (size 0)
   (queue (passepartout-remote--line)) (waiting 0)
@@ -154,7 +157,10 @@ WORK, PATIENCE, RETRY and BEAT are timers."
 (defun passepartout-remote--where (road)
   "Return in words where ROAD leads."
   (pcase (passepartout-remote--road-address road)
-    (`(,host . ,port) (format "TCP port %d of %s" port host))
+    (`(,host . ,port)
+     (format "%s port %d of %s"
+             (if (passepartout-remote--road-core road) "TLS at" "TCP")
+             port host))
     (file (format "the Unix socket %s" (abbreviate-file-name file)))))
 
 (defun passepartout-remote--stop-timers (road)
@@ -179,7 +185,10 @@ WORK, PATIENCE, RETRY and BEAT are timers."
           (passepartout-remote--road-stream road) nil
           (passepartout-remote--road-nonce road) nil
           (passepartout-remote--road-server road) nil)
-    (when process (delete-process process))
+    (when process
+      (let ((errors (process-get process 'passepartout-errors)))
+        (when errors (delete-process errors)))
+      (delete-process process))
     (when stream (passepartout-frame-close stream))))
 
 ;;;; Connecting
@@ -196,21 +205,98 @@ WORK, PATIENCE, RETRY and BEAT are timers."
           (passepartout-remote--road-patience road)
           (run-at-time passepartout-remote--patience nil
                        #'passepartout-remote--late road)
+          (passepartout-remote--road-peer road) nil
           (passepartout-remote--road-process road)
-          (apply #'make-network-process
-                 :name "passepartout-remote" :buffer nil :noquery t
-                 :coding 'binary :nowait t
-                 :filter (lambda (process bytes)
-                           (passepartout-remote--filter road process bytes))
-                 :sentinel (lambda (process _what)
-                             (passepartout-remote--changed road process))
-                 (if (consp address)
-                     (list :host (car address) :service (cdr address))
-                   (list :family 'local :service address))))
-    ;; Of a socket without a listener no sentinel hears.
-    (unless (memq (process-status (passepartout-remote--road-process road))
-                  '(connect open run))
+          (let ((common
+                 (list :name "passepartout-remote" :buffer nil :noquery t
+                       :coding 'binary
+                       :filter (lambda (process bytes)
+                                 (passepartout-remote--filter
+                                  road process bytes))
+                       :sentinel (lambda (process _what)
+                                   (passepartout-remote--changed
+                                    road process)))))
+            (cond
+             ((passepartout-remote--road-core road)
+              (passepartout-remote--reach road common))
+             ((consp address)
+              (apply #'make-network-process :nowait t :host (car address)
+                     :service (cdr address) common))
+             (t (apply #'make-network-process :nowait t :family 'local
+                       :service address common)))))
+    ;; Of a socket without a listener no sentinel hears; of a program that
+    ;; has ended already it does.
+    (unless (or (passepartout-remote--road-core road)
+                (memq (process-status (passepartout-remote--road-process road))
+                      '(connect open run)))
       (signal 'passepartout-error (list "nobody listens there")))))
+
+(defun passepartout-remote--reach (road common)
+  "Start the program that leads ROAD to another machine by TLS.
+COMMON are the properties of its process."
+  (let* ((program (executable-find "passepartout"))
+         (address (passepartout-remote--road-address road))
+         (host (car address))
+         ;; A program of this Emacs, wherever its buffer's folder is.
+         (default-directory (file-name-as-directory temporary-file-directory))
+         (errors (make-pipe-process
+                  :name "passepartout-remote-errors" :buffer nil :noquery t
+                  :coding 'utf-8-unix :sentinel #'ignore
+                  :filter (lambda (pipe text)
+                            (process-put pipe 'text
+                                         (concat (process-get pipe 'text)
+                                                 text))))))
+    (unless program
+      (delete-process errors)
+      (signal 'passepartout-error
+              (list "the program passepartout is not in `exec-path', and it \
+makes the connection to another machine")))
+    (condition-case problem
+        (let ((process
+               (apply #'make-process
+                      :connection-type 'pipe :stderr errors
+                      :command
+                      (list program "reach"
+                            (format (if (string-search ":" host) "[%s]:%d"
+                                      "%s:%d")
+                                    host (cdr address))
+                            "--core" (passepartout-remote--road-core road))
+                      common)))
+          (process-put process 'passepartout-errors errors)
+          process)
+      (error (delete-process errors)
+             (signal (car problem) (cdr problem))))))
+
+(defun passepartout-remote--first-line (road process bytes)
+  "Take the first line of the program PROCESS out of BYTES; return the rest.
+It is what proofs over ROAD are bound to.  Until all of it came, nothing
+is left."
+  (let* ((all (concat (process-get process 'passepartout-line) bytes))
+         (end (string-search "\n" all))
+         (line (and end (substring all 0 end))))
+    (cond
+     ((and line (passepartout-greet-digits-p line))
+      (setf (passepartout-remote--road-peer road) line)
+      (substring all (1+ end)))
+     ((or line (< 64 (length all)))
+      (signal 'passepartout-protocol-error
+              (list "the program passepartout does not connect as this Emacs \
+knows it; use one version of both")))
+     (t (process-put process 'passepartout-line all)
+        ""))))
+
+(defun passepartout-remote--complaint (process)
+  "Return what the program PROCESS has said is wrong, as one line, or nil."
+  (let ((errors (process-get process 'passepartout-errors)) text)
+    (when errors
+      ;; What was said before the end may not have been read yet.
+      (ignore-errors
+        (while (accept-process-output errors 0 nil t)))
+      (setq text (process-get errors 'text))
+      (delete-process errors))
+    (and text
+         (replace-regexp-in-string "\\`passepartout: \\|[[:space:].]+\\'" ""
+                                   text))))
 
 (defun passepartout-remote--connect (road)
   "Begin to connect ROAD; when that cannot be it is lost."
@@ -261,7 +347,9 @@ WORK, PATIENCE, RETRY and BEAT are timers."
   "Note that the connection of ROAD has ended, and all that came is looked at."
   (passepartout-remote--lost
    road
-   (cond ((eq 'failed (process-status (passepartout-remote--road-process
+   (cond ((passepartout-remote--complaint
+           (passepartout-remote--road-process road)))
+         ((eq 'failed (process-status (passepartout-remote--road-process
                                        road)))
           "nobody listens there")
          ((not (eq 'open (passepartout-remote--road-state road)))
@@ -369,8 +457,16 @@ M-x passepartout-disconnect gives it up."
 (defun passepartout-remote--filter (road process bytes)
   "Take BYTES that came by PROCESS, the connection of ROAD."
   (when (eq process (passepartout-remote--road-process road))
-    (passepartout-frame-add (passepartout-remote--road-stream road) bytes)
-    (passepartout-remote--work road)))
+    (condition-case problem
+        (progn
+          (when (and (passepartout-remote--road-core road)
+                     (null (passepartout-remote--road-peer road)))
+            (setq bytes (passepartout-remote--first-line road process bytes)))
+          (passepartout-frame-add (passepartout-remote--road-stream road)
+                                  bytes)
+          (passepartout-remote--work road))
+      (passepartout-protocol-error
+       (passepartout-remote--broken road (cadr problem))))))
 
 (defun passepartout-remote--again (road)
   "Work on what came by ROAD once Emacs has had its turn."
@@ -425,12 +521,22 @@ When nothing is left and the connection has ended, ROAD is lost."
 (defun passepartout-remote--hold (road)
   "Read no more of ROAD while too much of it waits, and again when not."
   (let* ((process (passepartout-remote--road-process road))
-         (held (eq 'stop (process-status process)))
+         (held (or (eq 'stop (process-status process))
+                   (eq t (process-filter process))))
+         (program (passepartout-remote--road-core road))
          (full (> (passepartout-frame-rest
                    (passepartout-remote--road-stream road))
                   passepartout-remote--held)))
-    (cond ((and full (not held)) (stop-process process))
-          ((and held (not full)) (continue-process process)))))
+    ;; A program goes on while it is not read.
+    (cond ((eq (and full t) (and held t)))
+          ((and full program)
+           (process-put process 'passepartout-filter (process-filter process))
+           (set-process-filter process t))
+          (full (stop-process process))
+          (program
+           (set-process-filter process
+                               (process-get process 'passepartout-filter)))
+          (t (continue-process process)))))
 
 (defun passepartout-remote--broken (road why)
   "End ROAD, by which something came that cannot be, as WHY says."
@@ -540,9 +646,10 @@ core; nothing was sent to it"))
     (setf (passepartout-remote--road-server road) server
           (passepartout-remote--road-nonce road) (passepartout-greet-nonce)
           (passepartout-remote--road-peer road)
-          (passepartout-greet-peer
-           (process-contact (passepartout-remote--road-process road)
-                            :remote))
+          (or (passepartout-remote--road-peer road)
+              (passepartout-greet-peer
+               (process-contact (passepartout-remote--road-process road)
+                                :remote)))
           (passepartout-remote--road-state road) 'proof)
     (passepartout-remote--write
      road (passepartout-greet-proof

@@ -88,7 +88,9 @@ none."
 Each is (NAME . ADDRESS).  NAME is what you call it, which stands in
 chats with it and in the line of auth-source with its cookie.  ADDRESS
 is HOST:PORT, with the loopback address of this machine for HOST, or
-the file of a Unix socket, or a folder with a store."
+the file of a Unix socket, or a folder with a store; or HOST:PORT of
+another machine, a blank and the fingerprint of the key of its core, as
+the command passepartout clients shows it there."
   :type '(alist :key-type (string :tag "Name")
                 :value-type (string :tag "HOST:PORT, socket or store"))
   :risky t

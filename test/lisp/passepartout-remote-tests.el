@@ -121,8 +121,9 @@ Without a connection it is sent when somebody goes on."
                 (passepartout-greet-mac
                  (passepartout-remote-tests--core-cookie core) role
                  (process-get connection 'nonce) (plist-get payload :nonce)
-                 (passepartout-greet-peer
-                  (process-contact connection :local))))))
+                 (or (passepartout-remote-tests--twist :peer)
+                     (passepartout-greet-peer
+                      (process-contact connection :local)))))))
     (cond
      ((passepartout-remote-tests--twist :proof)
       (process-send-string connection
@@ -1347,6 +1348,151 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
           (passepartout-query-visit hit)
           (should (equal file (buffer-file-name)))
           (kill-buffer))))))
+
+;;;; Another machine
+
+(defun passepartout-remote-tests--program (script)
+  "Put a program passepartout, the shell's SCRIPT, into a folder; return it."
+  (let ((file (expand-file-name "passepartout"
+                                (passepartout-remote-tests--core-folder
+                                 passepartout-remote-tests--core))))
+    (write-region (concat "#!/usr/bin/env bash\n" script "\n") nil file nil
+                  'quiet)
+    (set-file-modes file #o700)
+    (file-name-directory file)))
+
+(defmacro passepartout-remote-tests--elsewhere (twist script &rest body)
+  "Run BODY with a core of paper that does TWIST, on another machine.
+The shell's SCRIPT is the program that leads there; in it PORT is where
+the core of paper listens.  BODY knows the core as `where'."
+  (declare (indent 2) (debug t))
+  `(passepartout-remote-tests--with (t ,@twist)
+     (let* ((core passepartout-remote-tests--core)
+            (port (passepartout-remote-tests--core-place core))
+            (folder (passepartout-remote-tests--core-folder core))
+            (authinfo (expand-file-name "authinfo" folder))
+            (auth-sources (list authinfo))
+            (exec-path
+             (cons (passepartout-remote-tests--program
+                    (string-replace "PORT" (number-to-string port) ,script))
+                   exec-path))
+            (where (format "box.example:%d %s" port (make-string 64 ?F))))
+       ;; It has a cookie of its own, which is no other core's.
+       (write-region (make-string 64 ?e) nil (expand-file-name "cookie" folder)
+                     nil 'quiet)
+       (write-region
+        (format "machine box.example port %d login passepartout password %s\n"
+                port (passepartout-remote-tests--core-cookie core))
+        nil authinfo nil 'quiet)
+       (auth-source-forget-all-cached)
+       ,@body)))
+
+(defconst passepartout-remote-tests--leads
+  "echo \"$*\" > \"$(dirname \"$0\")/said\"
+exec 3<>/dev/tcp/127.0.0.1/PORT
+printf '%s' abababababababababababababababab
+printf '%s\\n' abababababababababababababababab
+exec 4<&0
+cat <&4 >&3 &
+cat <&3
+kill $!"
+  "A program that leads to the core of paper.
+Its first line comes in two pieces.")
+
+(ert-deftest passepartout-remote-another-machine-is-reached-by-the-program ()
+  (unless (executable-find "bash")
+    (message "There is no bash, whose script leads to the core: skipped")
+    (ert-skip "There is no bash"))
+  (passepartout-remote-tests--elsewhere
+      (:peer (apply #'concat (make-list 32 "ab")))
+      passepartout-remote-tests--leads
+    (passepartout-connect where)
+    (passepartout-remote-tests--until (passepartout-remote-tests--heard :hello))
+    (should (equal (format "reach box.example:%d --core %s\n" port
+                           (make-string 64 ?f))
+                   (with-temp-buffer
+                     (insert-file-contents (expand-file-name "said" folder))
+                     (buffer-string))))
+    (should (string-search "TLS at port"
+                           (plist-get (passepartout-connect--finding
+                                       passepartout-remote--road)
+                                      :detail)))
+    ;; Lost and made anew: what was said meanwhile comes, each once.
+    (passepartout-remote-tests--say :log '(:level "info" :text "one"))
+    (passepartout-remote-tests--until
+      (= 1 (passepartout-remote--road-seen passepartout-remote--road)))
+    (delete-process (passepartout-remote-tests--core-connection core))
+    (passepartout-remote-tests--until
+      (not (eq 'open (passepartout-remote--road-state
+                      passepartout-remote--road))))
+    (passepartout-remote-tests--say :log '(:level "info" :text "two"))
+    (passepartout-remote-tests--until
+      (= 2 (passepartout-remote--road-seen passepartout-remote--road)))
+    (should (equal "token" (plist-get (car (passepartout-remote-tests--core-joins
+                                            core))
+                                      :resume)))
+    ;; A flood that waits is read on, and the program goes on meanwhile.
+    (let ((passepartout-remote--held 1000)
+          (text (make-string 900 ?x)))
+      (dotimes (_ 200)
+        (passepartout-remote-tests--say :log `(:level "info" :text ,text)))
+      (passepartout-remote-tests--until
+        (= 202 (passepartout-remote--road-seen passepartout-remote--road))))
+    (passepartout-disconnect)))
+
+(ert-deftest passepartout-remote-what-the-program-says-is-wrong-is-told ()
+  (unless (executable-find "bash")
+    (message "There is no bash, whose script leads to the core: skipped")
+    (ert-skip "There is no bash"))
+  (pcase-dolist
+      (`(,script ,words)
+       `(("echo 'passepartout: box.example:9 does not let this key in.' >&2
+exit 1"
+          "box.example:9 does not let this key in.")
+         (,(concat "printf '%s\\n' " (make-string 64 ?0) "
+echo 'passepartout: refused at last' >&2
+exit 1")
+          "refused at last")
+         ("echo hello; cat" "use one version of both")
+         ;; A proof for another connection.
+         (,passepartout-remote-tests--leads "is not convinced")))
+    (passepartout-remote-tests--elsewhere () script
+      (passepartout-remote-tests--refused words where)
+      (should-not (passepartout-remote-tests--core-joins core))
+      (should-not (seq-find (lambda (process)
+                              (string-prefix-p "passepartout-remote"
+                                               (process-name process)))
+                            (process-list))))))
+
+(ert-deftest passepartout-remote-elsewhere-only-with-fingerprint-cookie-program ()
+  (passepartout-remote-tests--with (t)
+    (let ((print (make-string 64 ?a)) (exec-path nil))
+      (should-error (passepartout-connect "box.example:9105") :type 'user-error)
+      (should-error (passepartout-connect (concat "/tmp/socket " print))
+                    :type 'user-error)
+      (should-error (passepartout-connect (concat "box.example " (make-string
+                                                                  63 ?a)))
+                    :type 'user-error)
+      ;; No cookie is known for it, and that of this user's core is not sent.
+      (should (string-search
+               "there is no cookie for box.example"
+               (cadr (should-error (passepartout-connect
+                                    (concat "box.example " print))
+                                   :type 'passepartout-error))))
+      (let* ((folder (passepartout-remote-tests--core-folder
+                      passepartout-remote-tests--core))
+             (authinfo (expand-file-name "authinfo" folder))
+             (auth-sources (list authinfo)))
+        (write-region (format "machine box port 9105 login passepartout \
+password %s\n" (make-string 64 ?d))
+                      nil authinfo nil 'quiet)
+        (auth-source-forget-all-cached)
+        (setq passepartout-hosts (list (cons "box" (concat "box.example " print))))
+        (should (string-search
+                 "is not in `exec-path'"
+                 (cadr (should-error (passepartout-connect "box")
+                                     :type 'passepartout-error))))))
+    (should-not passepartout-remote--road)))
 
 (provide 'passepartout-remote-tests)
 ;;; passepartout-remote-tests.el ends here
