@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod acts;
+mod another_user;
 mod approval;
 mod archive;
 mod at_point;

@@ -25,6 +25,47 @@ pub fn ordinary<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     })
 }
 
+/// Runs `body` in a thread that belongs to another user of this machine, without any right of root; `None` where this
+/// is not run by root, who alone can become somebody else, or not on Linux.
+///
+/// # Panics
+/// Where `body` does, and where root cannot become that user.
+pub fn another<T: Send>(body: impl FnOnce() -> T + Send) -> Option<T> {
+    if !cfg!(target_os = "linux") || rustix::process::geteuid().as_raw() != 0 {
+        return None;
+    }
+    let done = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            become_another().expect("root becomes another user");
+            body()
+        });
+        thread.join().unwrap_or_else(|why| std::panic::resume_unwind(why))
+    });
+    Some(done)
+}
+
+/// The number of a user who owns nothing: that of `nobody` in most systems.
+#[cfg(target_os = "linux")]
+const ANOTHER: libc::uid_t = 65_534;
+
+/// The library's calls change all threads; the system's own change this one.
+#[cfg(target_os = "linux")]
+fn become_another() -> io::Result<()> {
+    // SAFETY: no memory is handed over: an empty list of groups, and numbers.
+    let done = unsafe {
+        libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()) == 0
+            && libc::syscall(libc::SYS_setresgid, ANOTHER, ANOTHER, ANOTHER) == 0
+            && libc::syscall(libc::SYS_setresuid, ANOTHER, ANOTHER, ANOTHER) == 0
+    };
+    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Elsewhere nobody becomes anybody else.
+#[cfg(not(target_os = "linux"))]
+fn become_another() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 #[cfg(target_os = "linux")]
 fn lay_down() -> io::Result<()> {
     /// `_LINUX_CAPABILITY_VERSION_3` and this thread, as `capget(2)` takes them.
