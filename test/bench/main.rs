@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod flood;
 mod ledger;
 mod ratios;
 mod report;
@@ -39,7 +40,8 @@ fn main() {
     }
     // `cargo bench -- speed` prints the rows about reading alone, `corpus` those about the corpus, `verdicts` those
     // about the time of a verdict, `spawn` those about starting commands, `vectors` those about vectors, `ledger` those
-    // about the ledger, `skills` those about skills, and `turns` those about what a turn waits for before a model is asked.
+    // about the ledger, `skills` those about skills, `turns` those about what a turn waits for before a model is asked, and
+    // `flood` those about connections that say nothing.
     match arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str) {
         Some("speed") => return speed::print(),
         Some("tui") => return tui::print(),
@@ -50,6 +52,7 @@ fn main() {
         Some("ledger") => return ledger::print(),
         Some("skills") => return skills::print(),
         Some("turns") => return turns::print(),
+        Some("flood") => return flood::print(),
         Some(_) | None => divan::main(),
     }
     // With a filter somebody looks for one figure; the ratios measure everything again.
@@ -63,6 +66,7 @@ fn main() {
         ledger::print();
         skills::print();
         turns::print();
+        flood::print();
         // By themselves they are asked for with `scale`, because they take minutes.
         if report::collected() {
             scale::run(&["scale".to_string()]);

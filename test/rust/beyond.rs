@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An address that is not one of this machine's own to us, and that no other machine reaches all the same: the IPv4
 /// loopback written as an IPv6 address. Where there is no IPv6, all addresses of this machine.
-fn address() -> &'static str {
+pub(crate) fn address() -> &'static str {
     let mapped = "[::ffff:127.0.0.1]:0";
     if std::net::TcpListener::bind(mapped).is_ok() { mapped } else { "0.0.0.0:0" }
 }

@@ -17,14 +17,14 @@ const TILES: &str = "#+TITLE: Home\n* Kitchen :project:\n** TODO Order tiles\nDE
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A daemon that runs, with what it logs.
-struct Daemon {
-    child: Child,
+pub(crate) struct Daemon {
+    pub(crate) child: Child,
     lines: Receiver<String>,
-    said: Vec<String>,
+    pub(crate) said: Vec<String>,
 }
 
 impl Daemon {
-    fn start(mut command: Command) -> Daemon {
+    pub(crate) fn start(mut command: Command) -> Daemon {
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it runs");
         let (tell, lines) = channel();
@@ -49,7 +49,7 @@ impl Daemon {
     }
 
     /// Waits for a line that has these words.
-    fn wait(&mut self, words: &str) -> String {
+    pub(crate) fn wait(&mut self, words: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(PATIENCE);
             let line = line.unwrap_or_else(|why| panic!("{words}: {why}\n{}", self.said.join("\n")));

@@ -24,6 +24,7 @@ mod embed;
 mod engine;
 mod explained;
 mod faults;
+mod flood;
 mod focus;
 mod folders;
 mod fresh;

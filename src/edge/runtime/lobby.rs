@@ -27,7 +27,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_rustls::TlsAcceptor;
 
-/// So many may be in the greeting at once.
+/// So many may be in the greeting at once; twice as many connections are held while they give way.
 const GREETING: usize = 128;
 /// As many clients are held at once where descriptors allow it.
 const MOST: usize = 2_048;
@@ -182,12 +182,19 @@ fn room(host: Host) -> usize {
 
 async fn accept(listener: TcpListener, terms: Terms) {
     let mut waiting = VecDeque::<AbortHandle>::new();
+    // One that gave way is still there until its turn comes: a flood is faster than that.
+    let rooms = Arc::new(Semaphore::new(2 * GREETING));
     loop {
+        let Ok(room) = rooms.clone().acquire_owned().await else { return };
         let Ok((stream, from)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let task = tokio::spawn(receive(stream, from, terms.clone()));
+        let terms = terms.clone();
+        let task = tokio::spawn(async move {
+            receive(stream, from, terms).await;
+            drop(room);
+        });
         waiting.push_back(task.abort_handle());
         while waiting.len() > GREETING {
             if let Some(oldest) = waiting.pop_front() {
