@@ -9,9 +9,9 @@
 //!    privilege, reaps, and ends all that runs when the command ends or grows beyond its limits;
 //! 3. the *command*, under Landlock, seccomp and resource limits, with an empty environment.
 //!
-//! Status lines (JSON) go to the pipe that was given as standard input with `--status stdin`, otherwise
-//! only the exit status tells: 2 for a wrong policy, 125 when confinement cannot be made (the reason is
-//! on standard error), otherwise that of the command (128 + N when signal N ended it).
+//! Status lines (JSON) go to the pipe that was given as standard input with `--status stdin`, or to the socket at standard
+//! error with `--status stderr`, otherwise only the exit status tells: 2 for a wrong policy, 125 when confinement cannot be
+//! made (the reason is on standard error), otherwise that of the command (128 + N when signal N ended it).
 #![cfg_attr(all(target_os = "linux", not(test)), no_main)]
 #![cfg_attr(target_os = "linux", allow(unsafe_code))] // raw system calls: each block says why it is sound
 

@@ -1,6 +1,6 @@
 //! The first process: pid 1 of the new namespace. When it ends, the kernel ends all that is in there.
 
-use crate::policy::{HOME, Limits, Policy, Stdin, Task, Walls};
+use crate::policy::{HOME, Limits, PASSED, Policy, Stdin, Task, Walls};
 use crate::status::Status;
 use crate::sys::{self, Ended, Fork};
 use crate::{REFUSED, lock, net, probe, root};
@@ -109,6 +109,11 @@ pub fn command(policy: &Policy, status: &Status, notes: &[String], scratch: &Pat
             command.env("HOME", home).env("TMPDIR", scratch);
             if policy.proxy {
                 command.envs(net::ENVIRONMENT.iter().copied());
+            }
+            for name in &policy.pass {
+                if let Some(value) = std::env::var_os(format!("{PASSED}{name}")) {
+                    command.env(name, value);
+                }
             }
             let failed = command.exec();
             eprintln!("{}: {failed}", program.to_string_lossy());

@@ -11,6 +11,9 @@ pub enum StatusTo {
     Nowhere,
     /// To the pipe that stands at standard input.
     Stdin,
+    /// To the socket that stands at standard error. The command has it as its own after that, so nothing that comes after
+    /// the line which says that it is confined is to be believed.
+    Stderr,
 }
 
 /// What the command's standard input is.
@@ -83,6 +86,9 @@ pub struct Policy {
     pub mask: Vec<PathBuf>,
     /// Paths of the project that can be read and not written.
     pub protect: Vec<PathBuf>,
+    /// What the command's environment has beside the usual: names of variables, whose values stand in the launcher's own
+    /// under [`PASSED`] and the name.
+    pub pass: Vec<String>,
     /// Upper bounds.
     pub limits: Limits,
     /// The process that must be alive.
@@ -101,6 +107,9 @@ pub const SYSTEM: &[&str] =
 
 /// Where the command is at home; nothing of the host's is there.
 pub const HOME: &str = "/tmp/home";
+
+/// What stands before the name of a variable that is for the command, so that none is obeyed by the launcher itself.
+pub const PASSED: &str = "PASSEPARTOUT_PASS_";
 
 /// Places that the new root makes for itself; nothing may be mounted over them or stand for them.
 const RESERVED: &[&str] = &["/", "/dev", "/etc", "/proc", "/sys", "/run", "/tmp", "/var", "/var/tmp"];
@@ -121,6 +130,7 @@ impl Policy {
             hide: Vec::new(),
             mask: Vec::new(),
             protect: Vec::new(),
+            pass: Vec::new(),
             limits: Limits {
                 cpu: 60,
                 memory: 2 << 30,
@@ -161,6 +171,7 @@ impl Policy {
             "--hide" => self.hide.push(plain(name, value)?),
             "--mask" => self.mask.push(plain(name, value)?),
             "--protect" => self.protect.push(plain(name, value)?),
+            "--pass" => self.pass.push(variable(name, value)?),
             "--limit-cpu" => self.limits.cpu = number(name, value)?,
             "--limit-memory" => self.limits.memory = number(name, value)?,
             "--limit-file" => self.limits.file = number(name, value)?,
@@ -173,6 +184,7 @@ impl Policy {
             }
             "--walls" if value == "fewer" => self.walls = Walls::Fewer,
             "--status" if value == "stdin" => self.status = StatusTo::Stdin,
+            "--status" if value == "stderr" => self.status = StatusTo::Stderr,
             _ => return Err(format!("there is no option {name} with the value {}", value.to_string_lossy())),
         }
         Ok(())
@@ -200,8 +212,8 @@ impl Policy {
         if self.task == Task::Command(Vec::new()) {
             return Err("no command: end the options with -- PROGRAM ARGUMENT…".to_string());
         }
-        if self.proxy && self.status != StatusTo::Stdin {
-            return Err("--proxy needs --status stdin, to hand the listener over".to_string());
+        if self.proxy && self.status == StatusTo::Nowhere {
+            return Err("--proxy needs --status stdin or stderr, to hand the listener over".to_string());
         }
         if self.status == StatusTo::Stdin && self.stdin == Stdin::Keep {
             return Err("--status stdin and --keep-stdin exclude each other".to_string());
@@ -232,6 +244,16 @@ fn plain(option: &str, value: OsString) -> Result<PathBuf, String> {
     Ok(path.components().collect())
 }
 
+/// Returns the name of a variable: letters, digits and underscores, and no digit first.
+fn variable(option: &str, value: OsString) -> Result<String, String> {
+    let name = value.to_string_lossy().into_owned();
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    match plain && !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) {
+        true => Ok(name),
+        false => Err(format!("{option}: {name} is no name of a variable")),
+    }
+}
+
 fn number(option: &str, value: OsString) -> Result<u64, String> {
     let text = value.to_string_lossy();
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("{option}: {text} is not a number above 0"))
@@ -251,6 +273,8 @@ mod tests {
         assert_eq!(policy.project, PathBuf::from("/p/q"));
         assert_eq!(policy.read, [PathBuf::from("/r")]);
         assert_eq!(policy.limits.cpu, 5);
+        let kept = read("--project /p --proxy --keep-stdin --status stderr --pass A_1 --parent 7 -- x").unwrap();
+        assert_eq!((kept.status, kept.stdin, kept.pass), (StatusTo::Stderr, Stdin::Keep, vec!["A_1".to_string()]));
         assert_eq!(policy.task, Task::Command(vec!["bash".into(), "-c".into(), "x".into()]));
     }
 
@@ -276,6 +300,8 @@ mod tests {
             ("--project /p --parent 7 --walls none -- x", "no option --walls"),
             ("--project /p --parent 7 --status fd -- x", "no option --status"),
             ("--project /p --parent 7 --proxy -- x", "needs --status stdin"),
+            ("--project /p --parent 7 --pass A=B -- x", "no name of a variable"),
+            ("--project /p --parent 7 --pass 1A -- x", "no name of a variable"),
             ("--bare --project /p --parent 7 -- x", "excludes"),
             ("--bare --read /p --parent 7 -- x", "excludes"),
             ("--bare --proxy --status stdin --parent 7 -- x", "excludes"),

@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 /// Runs the policy's task and returns its exit status.
 pub fn run(policy: &Policy) -> i32 {
     let mut status = match policy.status {
-        StatusTo::Nowhere => None,
+        // A program that is kept is not run here.
+        StatusTo::Nowhere | StatusTo::Stderr => None,
         StatusTo::Stdin => std::io::stdin().as_fd().try_clone_to_owned().ok().map(std::fs::File::from),
     };
     let mut tell = |line: &str| {

@@ -1,4 +1,5 @@
-//! What is told to the host: one JSON line for each step, over a pipe that the command never gets.
+//! What is told to the host: one JSON line for each step, over a pipe that the command never gets, or over the socket that
+//! is the command's standard error afterwards.
 
 use crate::policy::StatusTo;
 use crate::sys;
@@ -15,12 +16,13 @@ pub struct Status {
 
 impl Status {
     /// Closes every inherited descriptor but the three standard ones, and takes the status pipe
-    /// away from standard input.
+    /// away from standard input; one at standard error is copied.
     pub fn open(to: StatusTo) -> Result<Status, String> {
         sys::close_inherited().map_err(|e| format!("inherited files could not be closed: {e}"))?;
         let pipe = match to {
             StatusTo::Nowhere => None,
             StatusTo::Stdin => Some(sys::duplicate(0).map_err(|e| format!("no status pipe at standard input: {e}"))?),
+            StatusTo::Stderr => Some(sys::duplicate(2).map_err(|e| format!("no status pipe at standard error: {e}"))?),
         };
         Ok(Status { pipe, told: Cell::new(false) })
     }
