@@ -531,6 +531,7 @@ itself does not count, because the core is one for all of them."
      `(:skills-directories
        ,(mapcar #'expand-file-name
                 (default-value 'passepartout-skills-directories)))
+     (passepartout-events--servers)
      `(:allowed-hosts ,(default-value 'passepartout-allowed-hosts))
      (let ((listen (default-value 'passepartout-listen)))
        (and listen `(:listen ,listen)))
@@ -562,6 +563,25 @@ itself does not count, because the core is one for all of them."
      (let ((value (passepartout-events--inheritance)))
        (and value `(:property-inheritance ,value)))
      `(:environment ,(passepartout-events--environment)))))
+
+(defun passepartout-events--servers ()
+  "Return the MCP servers as a plist, with whole names of folders."
+  (let ((servers (default-value 'passepartout-mcp-servers)))
+    (and servers
+         `(:mcp-servers
+           ,(mapcar
+             (lambda (server)
+               (let ((said (copy-sequence (cdr server))))
+                 (when (stringp (plist-get said :folder))
+                   (setq said (plist-put said :folder
+                                         (expand-file-name
+                                          (plist-get said :folder)))))
+                 (when (consp (plist-get said :read))
+                   (setq said (plist-put said :read
+                                         (mapcar #'expand-file-name
+                                                 (plist-get said :read)))))
+                 (cons (car server) said)))
+             servers)))))
 
 (defun passepartout-events--cascades ()
   "Return the cascades of slots as a plist."

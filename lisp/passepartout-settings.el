@@ -48,7 +48,8 @@
   "How the name of every option begins.")
 
 (defconst passepartout-settings--withheld
-  '(passepartout-embedding-url passepartout-hosts passepartout-presets
+  '(passepartout-embedding-url passepartout-hosts passepartout-mcp-servers
+    passepartout-presets
     passepartout-privacy-tags
     passepartout-providers passepartout-trusted-remotes
     passepartout-untrusted-folders)

@@ -455,6 +455,29 @@ the core."
   :type 'boolean
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-mcp-servers nil
+  "MCP servers whose tools are lent to models.
+Each is (NAME :command (PROGRAM ARGUMENT...) ...) with a NAME of small
+letters and digits.  The program runs confined, with what stands here and
+nothing else: `:folder' is where it runs, which it may write with
+`:write' t, `:read' lists further folders, `:hosts' what it reaches, and
+`:environment' has (VARIABLE . VALUE), with t as VALUE for what Emacs's
+own environment says.
+
+Each call is judged as one that runs a program (`execute'), or with
+hosts as one that sends something off (`network'); `:effect' says
+otherwise for all its tools, and `:effects' for some, as (TOOL . read).
+What the server says of its tools does not count.  `:seconds' is how
+long a call may take.
+
+The tools of a server wait until you were shown all of them and
+confirmed them, and wait again when they change: see
+`passepartout-servers'.  A change counts from the next start of the core
+\(see `passepartout-restart')."
+  :type '(alist :key-type symbol :value-type plist)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-dry-run t
   "Whether a command that waits for you is tried out first.
 What it writes is thrown away; there is no network for it and nothing
@@ -540,6 +563,8 @@ A key that was meant for something else then approves nothing."
   "Show the headings that want work done by themselves." t)
 (autoload 'passepartout-jobs-agenda "passepartout-jobs"
   "Return what is due by cron lines on the day of the agenda.")
+(autoload 'passepartout-servers "passepartout-servers"
+  "Show the MCP servers, how each stands, and which tools it lends." t)
 (autoload 'passepartout-gateways "passepartout-gateways"
   "Show the messengers, how each stands, and who may write by it." t)
 (autoload 'passepartout-gateway-pair "passepartout-gateways"

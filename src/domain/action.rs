@@ -2,9 +2,9 @@
 
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{ActionHash, NodeId};
-use crate::domain::label::{Labels, Trust};
+use crate::domain::label::{Labels, Provenance, Trust};
 use crate::domain::outside::{Led, Outside, Piece};
-use crate::domain::tool::{Kind, Param, Tool, Toolbox};
+use crate::domain::tool::{Kind, Param, Tool, Toolbox, server};
 use serde_json::{Map, Value};
 
 /// Returns every text in an argument, at any depth, the names of fields included.
@@ -155,7 +155,7 @@ impl Action {
             .ok_or_else(|| Malformed(format!("{name}: what was kept of it has no explanation")))?;
         let led = if labels.trust == Trust::Untrusted { Led::unknown() } else { Led::default() };
         let definition = Some(definition);
-        let (target, refined) = (Target::Emacs, None);
+        let (target, refined) = (server::target(&name), None);
         Ok(Action { target, tool: name, args, explanation, labels, led, definition, refined })
     }
 
@@ -171,8 +171,25 @@ impl Action {
         outside: &Outside,
     ) -> Result<Action, Malformed> {
         let action = Action::new(toolbox, tool, args, None, labels)?;
-        let led = outside.led(&action.args);
-        Ok(if led.sources.is_empty() { action } else { action.led_by(led) })
+        let mut led = outside.led(&action.args);
+        // What servers say of their tools stands in every prompt; it counts where an action repeats it.
+        let described = match labels.provenance {
+            Provenance::User => None,
+            Provenance::Note
+            | Provenance::File
+            | Provenance::Tool
+            | Provenance::Model
+            | Provenance::Gateway
+            | Provenance::Agent
+            | Provenance::Web => toolbox.described().led(&action.args).said,
+        };
+        let Some(said) = described else {
+            return Ok(if led.sources.is_empty() { action } else { action.led_by(led) });
+        };
+        led.sources.push(said.source.clone());
+        led.said = led.said.or(Some(said));
+        let labels = Labels { trust: Trust::Untrusted, ..labels };
+        Ok(Action { labels, ..action }.led_by(led))
     }
 
     /// Returns the action with other arguments, and perhaps another reason, as a skill rewrote it. The tool and the labels

@@ -59,6 +59,7 @@ pub const OPTIONS: &[(&str, Stand, Counts)] = &[
     ("passepartout-embedding-url", Never(SENT), FromStart),
     ("passepartout-hosts", Never("it decides where this Emacs connects to"), AtOnce),
     ("passepartout-listen", Never("it decides which programs can come in"), FromStart),
+    ("passepartout-mcp-servers", Never("it names programs, and what they may reach"), FromStart),
     ("passepartout-module-file", Never("it names a program"), FromStart),
     ("passepartout-permissions", Never("it decides what tools may do"), FromStart),
     ("passepartout-plan-hours", Guards("for how long a plan can be approved"), FromStart),

@@ -1,9 +1,12 @@
 //! What can be called: what a tool declares, the closed table of builtin ones, and those of the user's own beside it.
 
 pub mod own;
+pub mod server;
 mod table;
 
 use crate::domain::action::Target;
+use crate::domain::label::Privacy;
+use crate::domain::outside::{Outside, Piece};
 use own::Own;
 use std::sync::Arc;
 use table::TOOLS;
@@ -297,10 +300,12 @@ pub enum Named {
     Nothing,
 }
 
-/// The tools of this session: the closed table, and those that the user's Emacs declared.
+/// The tools of this session: the closed table, those that the user's Emacs declared, and those that servers lend.
 #[derive(Clone, Debug, Default)]
 pub struct Toolbox {
     own: Arc<[Own]>,
+    /// What servers say of their tools: text from outside that every prompt holds.
+    described: Outside,
 }
 
 impl Toolbox {
@@ -314,15 +319,37 @@ impl Toolbox {
     pub fn with(&self, own: Own) -> Toolbox {
         let name = own.tool().name;
         let kept = self.own.iter().filter(|known| known.tool().name != name).cloned();
-        Toolbox { own: kept.chain([own]).collect() }
+        Toolbox { own: kept.chain([own]).collect(), ..self.clone() }
+    }
+
+    /// Returns the same with these tools of a server, in place of all that it lent before.
+    pub fn lent_by(&self, server: &str, tools: Vec<Own>) -> Toolbox {
+        let is_its = |own: &Own| own.served().is_some_and(|served| served.server == server);
+        let own: Arc<[Own]> = self.own.iter().filter(|own| !is_its(own)).cloned().chain(tools).collect();
+        let mut described = Outside::default();
+        let mut servers: Vec<&str> = own.iter().filter_map(|own| Some(own.served()?.server.as_str())).collect();
+        servers.dedup();
+        for name in servers {
+            let its = own.iter().filter(|own| own.served().is_some_and(|served| served.server == name));
+            let texts: Vec<String> = its.map(|own| server::told(own.tool())).collect();
+            let source = format!("what the MCP server {name} says of its tools");
+            described.take(&Piece::new(&source, &texts.join("\n"), Privacy::Open));
+        }
+        Toolbox { own, described }
+    }
+
+    /// Returns what servers say of the tools that they lend, which every prompt holds.
+    pub fn described(&self) -> &Outside {
+        &self.described
     }
 
     /// Returns the same without a tool of the user's own.
     pub fn without(&self, name: &str) -> Toolbox {
-        Toolbox { own: self.own.iter().filter(|known| known.tool().name != name).cloned().collect() }
+        let own = self.own.iter().filter(|known| known.tool().name != name).cloned().collect();
+        Toolbox { own, ..self.clone() }
     }
 
-    /// Returns the tools of the user's own, in the order in which they were declared.
+    /// Returns the tools of the user's own, and those of servers, in the order in which they came.
     pub fn own(&self) -> &[Own] {
         &self.own
     }
@@ -341,7 +368,11 @@ impl Toolbox {
     pub fn named(word: &str) -> Named {
         if let Some(name) = word.get(..OWN_PREFIX.len()).filter(|prefix| prefix.eq_ignore_ascii_case(OWN_PREFIX)) {
             let name = word.get(name.len()..).unwrap_or("").to_ascii_lowercase();
-            return if own::is_name(&name) && !is_builtin(&name) { Named::Own(name) } else { Named::Nothing };
+            return if (own::is_name(&name) || server::is_name(&name)) && !is_builtin(&name) {
+                Named::Own(name)
+            } else {
+                Named::Nothing
+            };
         }
         let found = TOOLS.iter().find(|tool| tool.name.eq_ignore_ascii_case(word));
         found.map_or(Named::Nothing, Named::Builtin)

@@ -11,8 +11,10 @@ use crate::domain::preset::{Preset, Said};
 use crate::domain::route::Slot;
 use crate::domain::scope::Level;
 use crate::domain::sexp::reader::Sexp;
+use crate::domain::tool::server::MOST_SERVERS;
 use crate::domain::turn::consensus::MOST;
 use crate::edge::embed::{Backend, EmbeddingSetting};
+use crate::edge::mcp::setting::{self, Around, ServerSetting};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -290,6 +292,8 @@ pub struct Config {
     pub attended: bool,
     /// Folders of skills that come from elsewhere: what is in them waits for the user.
     pub skill_directories: Vec<PathBuf>,
+    /// The MCP servers whose tools are lent.
+    pub mcp_servers: Vec<ServerSetting>,
     /// The launcher, when it lies somewhere else than beside this program.
     pub launcher: Option<PathBuf>,
     /// The shipped skills.
@@ -349,6 +353,7 @@ pub const READ: &[&str] = &[
     "UNDO_MAX_FILES",
     "PLAN_HOURS",
     "PASSEPARTOUT_LISTEN",
+    "MCP_SERVERS",
     "DRY_RUN",
     "OPENROUTER_API_KEY",
     "OPENAI_API_KEY",
@@ -537,11 +542,13 @@ impl Config {
             dry_run: true,
             attended: true,
             skill_directories: Vec::new(),
+            mcp_servers: Vec::new(),
             launcher: None,
             shipped_skills: None,
             notices,
         };
         config.take_variables(&variables);
+        config.read_servers(&variables, &surroundings.variables);
         config
     }
 
@@ -654,6 +661,32 @@ impl Config {
         }
     }
 
+    /// Reads the file of MCP servers: the one that is named, or that of the settings folder.
+    fn read_servers(&mut self, variables: &BTreeMap<String, String>, environment: &BTreeMap<String, String>) {
+        let named = variables.get("MCP_SERVERS").map(|path| path.trim()).filter(|path| !path.is_empty());
+        let path = named.map_or_else(|| self.settings.join(setting::FILE), |path| self.expand(path));
+        let mut notices = Vec::new();
+        let around = Around { ours: environment, expand: &|folder| self.expand(folder) };
+        self.mcp_servers = setting::read_file(&path, &around, &mut notices);
+        if named.is_some() && !path.exists() {
+            notices.push(format!("No MCP server is read: there is no file {}.", path.display()));
+        }
+        self.notices.extend(notices);
+    }
+
+    /// Takes the MCP servers that Emacs sent, each in place of one of that name in the file.
+    fn take_servers(&mut self, settings: &Sexp) {
+        let environment = Surroundings::of_settings(settings).variables;
+        let mut notices = Vec::new();
+        let around = Around { ours: &environment, expand: &|folder| self.expand(folder) };
+        let sent = setting::read_emacs(settings.list_at("mcp-servers"), &around, &mut notices);
+        let is_sent = |name: &str| sent.iter().any(|setting| setting.declared.name == name);
+        self.mcp_servers.retain(|setting| !is_sent(&setting.declared.name));
+        self.mcp_servers.extend(sent);
+        self.mcp_servers.truncate(MOST_SERVERS);
+        self.notices.extend(notices);
+    }
+
     /// Takes a cap; one that cannot be read allows nothing, and is a notice.
     fn take_cap(&mut self, name: &str, said: &str) {
         let amount = match name {
@@ -753,6 +786,9 @@ impl Config {
                     ),
                 }
             }
+        }
+        if settings.get("mcp-servers").is_some() {
+            self.take_servers(settings);
         }
         // Beside what the environment names: one of the two may know more.
         self.untrusted_folders.extend(untrusted);

@@ -9,6 +9,7 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::confined::{Confined, Evaluates};
 use crate::edge::engine::models::{Known, Listing, Wish};
 use crate::edge::engine::quotations::QuotationsRead;
+use crate::edge::engine::servers::ListedServer;
 use crate::edge::store::verify::last_result;
 use crate::edge::store::{DiskStore, owner_of, witness};
 use crate::edge::thread::aside;
@@ -98,6 +99,7 @@ pub async fn examine(engine: &Arc<Engine>, asks: Option<&Origin>) -> Vec<Check> 
     checks
         .extend(aside(move || [memex(&looks), project(&looks), settings(&looks), skills(&looks), rules(&looks)]).await);
     checks.extend(own_tools(engine));
+    checks.extend(servers(engine));
     checks.push(confinement(engine.probe_confinement().await));
     checks.push(lisp(engine.probe_lisp().await));
     checks.push(copies(engine).await);
@@ -387,9 +389,33 @@ fn rules(engine: &Engine) -> Check {
 /// Lists the tools that the user's Emacs declared, if there are any.
 fn own_tools(engine: &Engine) -> Option<Check> {
     let toolbox = engine.toolbox();
+    let own = toolbox.own().iter().filter(|own| own.served().is_none());
     let names: Vec<String> =
-        toolbox.own().iter().map(|own| format!("{} ({})", own.tool().name, own.tool().effect.class().name())).collect();
+        own.map(|own| format!("{} ({})", own.tool().name, own.tool().effect.class().name())).collect();
     (!names.is_empty()).then(|| Check::good("tools", "Tools of your own", names.join(", ")))
+}
+
+/// What to do about a server that breaks.
+const MEND_SERVER: &str = "run its command in a terminal to see why it fails, and look whether its program and all that it reads \
+                           lie in the system's folders or in those that its declaration names";
+
+/// Says how the MCP servers of the settings stand, if there are any.
+fn servers(engine: &Engine) -> Option<Check> {
+    let servers = engine.servers();
+    let line = |server: &ListedServer| {
+        let tools = counted(server.tools.len(), "tool");
+        match server.state {
+            "lending" => format!("{} lends {tools}", server.name),
+            "waiting" => format!("{} waits for you with {tools}: M-x passepartout-rules", server.name),
+            "broken" => server.why.clone().unwrap_or_else(|| format!("{} broke", server.name)),
+            _ => format!("{} is not started here", server.name),
+        }
+    };
+    let all = servers.iter().map(line).collect::<Vec<_>>().join("; ");
+    match servers.iter().any(|server| server.state == "broken") {
+        true => Some(Check::bad("servers", "MCP servers", State::Degraded, all, MEND_SERVER)),
+        false => (!servers.is_empty()).then(|| Check::good("servers", "MCP servers", all)),
+    }
 }
 
 /// Says what is private, how much of it is known by its words, and how often which tag kept something back.

@@ -13,6 +13,7 @@ mod probe;
 mod proxy;
 mod reach;
 mod spawner;
+mod talk;
 mod walls;
 
 pub use kept::Alive;
@@ -23,6 +24,7 @@ pub(crate) use probe::Folder;
 pub use probe::{Check, ConfinementReport, probe};
 pub use proxy::Asked;
 pub use reach::{Network, Reach, Resolve, SystemResolver};
+pub(in crate::edge) use talk::{Program, Talk, talk};
 pub use walls::{Walls, walls};
 
 use collect::Collected;

@@ -258,7 +258,7 @@ pub(crate) fn keys_of(settings: &Sexp) -> Vec<(String, Secret)> {
 }
 
 /// Tells whether a variable of this name holds a secret.
-fn names_a_secret(name: &str) -> bool {
+pub(in crate::edge) fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_CREDENTIALS"].iter().any(|end| name.ends_with(end))
         || name.contains("_SECRET_")
@@ -320,13 +320,19 @@ pub enum EnvFileError {
 /// Reads the assignments of an `.env` file; none when there is no such file.
 /// It must be a regular file of mode 0600 or stricter, since it may hold keys.
 pub fn read_env_file(path: &Path) -> Result<Vec<(String, String)>, EnvFileError> {
+    let Some(text) = read_own_text(path, MAX_ENV_FILE)? else { return Ok(Vec::new()) };
+    assignments(&text).map_err(|line| EnvFileError::Line { path: path.into(), line })
+}
+
+/// Reads a file that may hold keys: a regular one of mode 0600 or stricter, and not too large. `None` when there is none.
+pub(in crate::edge) fn read_own_text(path: &Path, largest: u64) -> Result<Option<String>, EnvFileError> {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     let disk = |error| EnvFileError::Disk { path: path.into(), error };
     let odd = |why| EnvFileError::Odd { path: path.into(), why };
     // Not blocking, so that a pipe in its place cannot hold us up.
     let file = match std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(disk(error)),
     };
     let metadata = file.metadata().map_err(disk)?;
@@ -338,11 +344,11 @@ pub fn read_env_file(path: &Path) -> Result<Vec<(String, String)>, EnvFileError>
         return Err(EnvFileError::Open { path: path.into(), mode });
     }
     let mut text = String::new();
-    file.take(MAX_ENV_FILE + 1).read_to_string(&mut text).map_err(disk)?;
-    if text.len() as u64 > MAX_ENV_FILE {
-        return Err(odd("it is larger than 64 kB"));
+    file.take(largest + 1).read_to_string(&mut text).map_err(disk)?;
+    if text.len() as u64 > largest {
+        return Err(odd(if largest == MAX_ENV_FILE { "it is larger than 64 kB" } else { "it is too large" }));
     }
-    assignments(&text).map_err(|line| EnvFileError::Line { path: path.into(), line })
+    Ok(Some(text))
 }
 
 /// Reads `NAME=VALUE` lines: `export`, comments, single and double quotes as a shell has them, no expansion.

@@ -521,7 +521,13 @@ fn what_acts_stands_in_one_folder() {
         // The doctor's canaries try what must never happen, confined, with a listener of their own.
         ("Task::Bash", &["src/edge/sandbox.rs", "src/edge/actuator/shell.rs", "src/edge/canaries.rs"]),
         // A human's own command tells the user's systemd of its unit, in words of ours; what the agent started may not.
-        ("Command::new(", &["src/edge/sandbox.rs", "src/edge/sandbox/kept.rs", "src/edge/cli/service.rs"]),
+        (
+            "Command::new(",
+            &["src/edge/sandbox.rs", "src/edge/sandbox/kept.rs", "src/edge/sandbox/talk.rs", "src/edge/cli/service.rs"],
+        ),
+        // Servers of MCP are programs that the user declared; what is asked of them goes through the actuator.
+        (" talk(", &["src/edge/sandbox/talk.rs", "src/edge/engine/servers.rs"]),
+        ("call_server(", &["src/edge/engine/servers.rs", "src/edge/actuator/served.rs"]),
         ("run_reaching(", &["src/edge/sandbox.rs", "src/edge/actuator/shell.rs"]),
         // Whoever comes through a listener of our own is one; none is opened to anybody. Programs come in by the lobby,
         // where the user wants that, with the cookie, and from other machines by TLS with a key that was let in. To such
@@ -542,6 +548,7 @@ fn what_acts_stands_in_one_folder() {
             &[
                 "src/edge/sandbox.rs",
                 "src/edge/sandbox/proxy.rs",
+                "src/edge/sandbox/talk.rs",
                 "src/edge/canaries.rs",
                 "src/edge/provider/shown.rs",
                 "src/edge/runtime/lobby.rs",

@@ -45,6 +45,7 @@ mod lately;
 mod layering;
 mod let_go;
 mod mcp;
+mod mcp_client;
 mod memory;
 mod money;
 mod network;

@@ -10,6 +10,7 @@ use crate::domain::gate::{Facts, reach};
 use crate::domain::inert::exact;
 use crate::domain::policy::held::GONE;
 use crate::domain::setting::SettingFact;
+use crate::domain::tool::server::PREFIX;
 use crate::domain::tool::{CONFIRM, Effect, RESTORE};
 use crate::domain::undo::Image;
 use serde_json::Value;
@@ -45,7 +46,11 @@ pub fn rendered(action: &Action, facts: &Facts, project: &str, effect: Option<Ef
     let own = match effect {
         Some(Effect::Custom(class)) => {
             let mut own = String::new();
-            field(&mut own, "what it does", &format!("{}, as you declared it; your own Lisp does it", class.name()));
+            let who = match action.tool().starts_with(PREFIX) {
+                true => "an MCP server that you declared does it, confined, and nobody has looked whether it does that",
+                false => "your own Lisp does it",
+            };
+            field(&mut own, "what it does", &format!("{}, as you declared it; {who}", class.name()));
             own
         }
         Some(_) | None => String::new(),

@@ -7,8 +7,9 @@ use crate::domain::gate::secret::mask_shown;
 use crate::domain::inert::exact;
 use crate::domain::job::WORKING;
 use crate::domain::policy::held::GONE;
-use crate::domain::policy::loosening::{OFF, SKILL};
+use crate::domain::policy::loosening::{OFF, SERVER, SKILL};
 use crate::domain::setting::named;
+use crate::domain::tool::server::PREFIX;
 use crate::domain::tool::{
     ADD_ID, CONFIRM, CONTACT_EMBEDDER, CREATE_SKILL, DELEGATE, EDIT_SKILL, LOG_JOB, RENDER, RESTORE, SET_CASCADE,
     SET_KEYWORD, SETTING_CHANGE, SETTING_EXPLAIN, SETTING_UNDO, SKILL_READ,
@@ -236,6 +237,11 @@ fn words(action: &Action, facts: &Facts) -> String {
             let verb = if off { "Take out of use the " } else { "Use from now on the " };
             format!("{verb}{} of {}", plain(given("name").unwrap_or("?")), path(given("file").unwrap_or("?")))
         }
+        CONFIRM if given("name").is_some_and(|name| name.starts_with(SERVER)) => {
+            // What is behind that is for comparing, and all of it is shown below.
+            let count = given("value").and_then(|value| value.split(", ").next()).unwrap_or("?");
+            format!("Use from now on the {} ({})", plain(given("name").unwrap_or("?")), plain(count))
+        }
         CONFIRM if given("name").is_some_and(|name| WORKING.contains(&name)) => {
             // What is behind that is for comparing, and all of it is shown below.
             let when = given("value").and_then(|value| value.split(", text ").next()).unwrap_or("?");
@@ -266,7 +272,10 @@ fn words(action: &Action, facts: &Facts) -> String {
         own if action.definition().is_some() => {
             let said: Vec<String> = action.args().iter().map(|(name, value)| given_to_own(name, value)).collect();
             let end = if said.is_empty() { String::new() } else { format!(": {}", said.join(", ")) };
-            format!("Use your tool {}{end}", plain(own))
+            match own.starts_with(PREFIX) {
+                true => format!("Call {} of an MCP server{end}", plain(own)),
+                false => format!("Use your tool {}{end}", plain(own)),
+            }
         }
         other => plain(other),
     };

@@ -18,6 +18,8 @@ pub struct Loosening {
 
 /// What the name of one begins with that is about a skill.
 pub const SKILL: &str = "skill ";
+/// What the name of one begins with that is about an MCP server.
+pub const SERVER: &str = "MCP server ";
 /// What the value of one begins with that takes a skill out of use.
 pub const OFF: &str = "off";
 
@@ -26,6 +28,11 @@ impl Loosening {
     pub fn skill(&self) -> Option<(&str, bool)> {
         let name = self.name.strip_prefix(SKILL)?;
         Some((name, self.value == OFF || self.value.starts_with("off ")))
+    }
+
+    /// Returns the name of the MCP server that it is about, if it is about one.
+    pub fn server(&self) -> Option<&str> {
+        self.name.strip_prefix(SERVER)
     }
 
     /// Returns the name of exactly this, as 64 hexadecimal digits: a confirmation holds for nothing else.
@@ -53,6 +60,10 @@ impl Loosening {
             Some((skill, true)) => return format!("leaving out the skill {skill} of {}", self.file),
             Some((skill, false)) => return format!("the skill {skill} of {}, as it was shown", self.file),
             None => {}
+        }
+        if self.server().is_some() {
+            let count = self.value.split(", ").next().unwrap_or("");
+            return format!("the {} of {} ({count}), as it was shown", self.name, self.file);
         }
         let under = if self.heading.is_empty() { String::new() } else { format!(" under “{}”", self.heading) };
         format!("{} = {}{under} in {}", self.name, self.value, self.file)

@@ -1,10 +1,12 @@
 //! Tools of the user's own: what a declaration must say, and what is wrong with one that does not.
 
+use super::server::{self, Served};
 use super::{Class, Effect, Kind, Limits, Offered, Param, Stands, Tool, is_builtin};
-use crate::domain::action::{Target, clip, nearest};
+use crate::domain::action::{clip, nearest};
 use crate::domain::hash::ContentHasher;
 use crate::domain::sexp::reader::Sexp;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// How many there may be at once.
 pub const MOST: usize = 64;
@@ -35,7 +37,7 @@ pub(super) fn is_name(name: &str) -> bool {
 
 /// The type of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Type {
+pub(super) enum Type {
     Text,
     OneOf(Vec<String>),
     Number { least: i64, most: i64 },
@@ -45,25 +47,27 @@ enum Type {
 
 /// One argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Argument {
-    name: String,
-    kind: Type,
-    required: bool,
-    summary: String,
+pub(super) struct Argument {
+    pub(super) name: String,
+    pub(super) kind: Type,
+    pub(super) required: bool,
+    pub(super) summary: String,
 }
 
 /// A declaration that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    name: String,
-    summary: String,
-    effect: Class,
-    arguments: Vec<Argument>,
-    paths: Vec<String>,
-    hosts: Vec<String>,
-    limits: Limits,
+    pub(super) name: String,
+    pub(super) summary: String,
+    pub(super) effect: Class,
+    pub(super) arguments: Vec<Argument>,
+    pub(super) paths: Vec<String>,
+    pub(super) hosts: Vec<String>,
+    pub(super) limits: Limits,
     /// What Emacs calls this declaration with its function; another function is another declaration.
-    mark: String,
+    pub(super) mark: String,
+    /// How it is called, when a server lends it.
+    pub(super) served: Option<Arc<Served>>,
 }
 
 impl Definition {
@@ -86,6 +90,9 @@ impl Definition {
     fn of(name: &str, said: &Sexp) -> Result<Definition, String> {
         if is_builtin(name) {
             return Err("a tool of Passepartout's has that name; choose another one".to_string());
+        }
+        if name.starts_with(server::PREFIX) {
+            return Err(format!("tools of MCP servers begin with {}; choose another name", server::PREFIX));
         }
         let summary = described(said.text_at("summary"), "its description")?;
         let effect = said.name_at("effect").or(said.text_at("effect"));
@@ -112,12 +119,17 @@ impl Definition {
             return Err("Emacs did not say which declaration it is; load passepartout-tools.el again".to_string());
         }
         let (name, mark) = (name.to_string(), mark.to_string());
-        Ok(Definition { name, summary, effect, arguments, paths, hosts, limits, mark })
+        Ok(Definition { name, summary, effect, arguments, paths, hosts, limits, mark, served: None })
     }
 
     /// Returns the name of the tool.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns what it does.
+    pub fn effect(&self) -> Class {
+        self.effect
     }
 
     /// Returns the name of exactly this declaration.
@@ -171,8 +183,8 @@ impl Definition {
     /// When the shelf is full, in words.
     pub fn into_own(self, shelf: &mut Shelf) -> Result<Own, String> {
         let definition = self.hash();
-        let mark = self.mark.clone();
-        Ok(Own { tool: shelf.keep(self)?, definition, mark })
+        let (mark, served) = (self.mark.clone(), self.served.clone());
+        Ok(Own { tool: shelf.keep(self)?, definition, mark, served })
     }
 }
 
@@ -201,7 +213,7 @@ impl Shelf {
     }
 
     fn keep(&mut self, definition: Definition) -> Result<&'static Tool, String> {
-        let plain = Definition { mark: String::new(), ..definition };
+        let plain = Definition { mark: String::new(), served: None, ..definition };
         let key = plain.hash();
         if let Some(tool) = self.tools.get(&key).copied() {
             return Ok(tool);
@@ -210,14 +222,15 @@ impl Shelf {
             let megabytes = MOST_BYTES >> 20;
             return Err(format!("{megabytes} MB of declarations of tools were taken already; start Emacs anew"));
         }
-        let Definition { name, summary, effect, arguments, paths, hosts, limits, mark: _ } = plain;
+        let target = server::target(&plain.name);
+        let Definition { name, summary, effect, arguments, paths, hosts, limits, mark: _, served: _ } = plain;
         let params = arguments.into_iter().map(|argument| self.param(argument)).collect();
         let tool = Tool {
             name: self.text(name),
             summary: self.text(summary),
             params: self.all(params),
             effect: Effect::Custom(effect),
-            target: Target::Emacs,
+            target,
             paths: self.texts(paths),
             hosts: self.texts(hosts),
             limits,
@@ -264,12 +277,13 @@ impl Shelf {
     }
 }
 
-/// A tool that the user's Emacs declared.
+/// A tool that the user's Emacs declared, or that a server which the user declared lends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Own {
     tool: &'static Tool,
     definition: [u8; 32],
     mark: String,
+    served: Option<Arc<Served>>,
 }
 
 impl Own {
@@ -286,6 +300,11 @@ impl Own {
     /// Returns what Emacs calls this declaration with its function.
     pub fn mark(&self) -> &str {
         &self.mark
+    }
+
+    /// Returns how it is called, when a server lends it; `None` for one of the user's Emacs.
+    pub fn served(&self) -> Option<&Arc<Served>> {
+        self.served.as_ref()
     }
 }
 

@@ -21,6 +21,7 @@ pub(super) mod rehearse;
 mod remove;
 mod render;
 mod restore;
+mod served;
 mod setting;
 pub mod shell;
 mod skill;

@@ -29,6 +29,9 @@ impl Actuators {
             let outcome = Outcome::Stale(REDECLARED.to_string());
             return Done { outcome, labels: OWN, outside: Vec::new(), nodes: Vec::new(), changed: Vec::new() };
         };
+        if let Some(served) = own.served() {
+            return self.call_served(cleared, own, served).await;
+        }
         let tool = action.tool().to_string();
         let Some(args) = with_resolved(action.args(), own.tool(), &facts.paths) else {
             return Done::failed(format!("which files {tool} means was not found out, so it was not called"));

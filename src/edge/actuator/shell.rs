@@ -75,6 +75,11 @@ impl Shell {
         &self.launcher
     }
 
+    /// Returns how the network is reached, for what is to reach it by the same way.
+    pub(in crate::edge) fn network(&self) -> &Network {
+        &self.network
+    }
+
     /// Makes it take a machine's walls for these, for tests on machines that have others.
     pub fn within(self, walls: WallsFact) -> Shell {
         Shell { walls: Arc::new(OnceCell::new_with(Some(walls))), ..self }

@@ -123,6 +123,15 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// MCP servers of the settings: how each stands, and which tools it lends. Their tools are confirmed in Emacs.
+    Servers {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Ask something: one turn, printed. A plan that needs approval is left waiting in the store (exit status 3).
     Ask {
         /// What to ask; “-”, or nothing with something piped in, reads it from standard input.

@@ -17,6 +17,7 @@ use crate::edge::cli::ingest::ingested;
 use crate::edge::cli::jobs;
 use crate::edge::cli::models::gather;
 use crate::edge::cli::run::{FAILED, Failure};
+use crate::edge::cli::servers;
 use crate::edge::cli::session::say;
 use crate::edge::cli::skills::{Skills, decided, look, reloaded};
 use crate::edge::config::Config;
@@ -120,6 +121,10 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         Command::Jobs { json, .. } => {
             let printed = jobs::listed(engine, origin.rights.see_private, json).await;
             out = printed.map_err(|failure| failure.text)?;
+            0
+        }
+        Command::Servers { json, .. } => {
+            out = servers::listed(engine, json).map_err(|failure| failure.text)?;
             0
         }
         Command::Rules { command: Some(Rules::List { .. }) | None, .. }

@@ -28,6 +28,7 @@ use crate::edge::cli::query::{asked, run_query};
 use crate::edge::cli::reach::run_reach;
 use crate::edge::cli::repl::run_repl;
 use crate::edge::cli::rules::{replay, run_rules};
+use crate::edge::cli::servers::run_servers;
 use crate::edge::cli::service::{run_install, run_uninstall};
 use crate::edge::cli::session::{beside, blocking, with_engine};
 use crate::edge::cli::skills::{Skills, run_skills};
@@ -149,6 +150,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         Command::Rules { command, place, json } => run_rules(command.unwrap_or(Rules::List { place, json }), out),
         Command::Skills { command, place, json } => run_skills(command.unwrap_or(Skills::List { place, json }), out),
         Command::Jobs { place, json } => run_jobs(&place, json, out),
+        Command::Servers { place, json } => run_servers(&place, json, out),
         Command::Ask { text, preset, consensus, fork, place, json } => {
             let several = consensus.map(|count| (Mode::Consensus, count)).or(fork.map(|count| (Mode::Fork, count)));
             ask(of_several(question("ask", &text)?, several), &place, &Manner { json, preset, bare: false }, out)

@@ -32,6 +32,7 @@ use crate::domain::turn::{Commanded, Start};
 use crate::edge::engine::archive::Archive;
 use crate::edge::engine::authority::labels::Settled;
 use crate::edge::engine::record::{Finished, kind};
+use crate::edge::engine::servers::SERVER_CHANGED;
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::turns::channel;
 use crate::edge::engine::{Engine, audit};
@@ -191,7 +192,8 @@ impl Engine {
     /// Returns everything that waits for the user, but for rules that were learned.
     fn waiting(&self) -> Vec<Loosening> {
         let lost = self.lost_by_files().into_iter().map(|lost| lost.loosening);
-        self.levels().1.into_iter().chain(self.waiting_mandates()).chain(lost).chain(self.waiting_jobs()).collect()
+        let waiting = self.levels().1.into_iter().chain(self.waiting_mandates()).chain(lost);
+        waiting.chain(self.waiting_jobs()).chain(self.waiting_servers()).collect()
     }
 
     /// Returns which of the user's rules cannot be read, with what follows from it and the way out.
@@ -291,7 +293,7 @@ impl Engine {
         let (engine, name) = (self.clone(), id.to_string());
         let (loosening, shown) = aside(move || {
             let loosening = engine.named(&name)?;
-            let shown = engine.shown_job(&loosening)?;
+            let shown = engine.shown_whole(&loosening)?;
             Ok::<_, String>((loosening, shown))
         })
         .await?;
@@ -300,8 +302,11 @@ impl Engine {
             return Err(format!("{id} counts already"));
         }
         let replay = self.check_rule(&loosening).await?.map(|replay| replay.text(&loosening.heading));
-        let more =
-            if shown.is_some() { "starts work by itself from now on" } else { "lets more happen without asking you" };
+        let more = match (loosening.server(), &shown) {
+            (Some(_), _) => "lends tools to models from now on",
+            (None, Some(_)) => "starts work by itself from now on",
+            (None, None) => "lets more happen without asking you",
+        };
         let why = format!("You asked to confirm {}, which {more}.", loosening.id());
         let beside = [("replay", replay), ("text", shown)].into_iter();
         let beside = beside.filter_map(|(name, text)| Some((name, text?))).collect();
@@ -377,9 +382,12 @@ impl Engine {
         if loosening.name == GONE {
             return self.let_go_lost(&loosening).await;
         }
-        if let Some((shown, _)) = in_place(|| self.shown_job(&loosening))?
+        if let Some((shown, _)) = in_place(|| self.shown_whole(&loosening))?
             && action.text("text") != Some(shown.as_str())
         {
+            if loosening.server().is_some() {
+                return Err(SERVER_CHANGED.to_string());
+            }
             return Err("its heading changed after it was shown; look at it again: M-x passepartout-jobs".to_string());
         }
         self.check_rule(&loosening).await?;
@@ -449,6 +457,9 @@ impl Engine {
             // At once, whatever becomes of the store; who ends a run over it knows why.
             self.job_begins_anew(loosening);
             self.authority.lock().confirmed.insert(loosening.hash(), (loosening.clone(), counts));
+            if let Some(server) = loosening.server() {
+                self.lend_tools(server);
+            }
         }
         self.append_all([record, audit::kept(&decision)].into_iter()).await?;
         self.authority.lock().confirmed.insert(loosening.hash(), (loosening.clone(), counts));
@@ -458,6 +469,20 @@ impl Engine {
             self.reload_skills().await;
         }
         self.jobs_doubt();
+        if let Some(server) = loosening.server() {
+            self.lend_tools(server);
+        }
         Ok(())
+    }
+
+    /// Returns all that a human is shown of what loosens, where that is more than its line, and how private it is.
+    ///
+    /// # Errors
+    /// When it is not what it was any more.
+    fn shown_whole(&self, loosening: &Loosening) -> Result<Option<(String, Privacy)>, String> {
+        match loosening.server() {
+            Some(_) => self.shown_server(loosening).map(|text| Some((text, Privacy::Open))),
+            None => self.shown_job(loosening),
+        }
     }
 }

@@ -55,6 +55,7 @@ mod repl;
 pub mod restore;
 pub mod rollback;
 mod selector;
+pub mod servers;
 pub mod settings;
 mod share;
 mod skill_edit;
@@ -270,6 +271,8 @@ pub struct Engine {
     pub(super) inspected: Mutex<Option<(SessionId, u64, Vec<inspect::Inspected>)>>,
     /// Messengers, and who is let in.
     pub(super) gateways: gateways::Gateways,
+    /// The MCP servers of the settings.
+    pub(super) servers: servers::Servers,
     /// What was asked last.
     pub(super) asked: Mutex<Option<explain::Last>>,
     /// What records exchanges with providers.
@@ -334,6 +337,9 @@ impl Engine {
             let say = move |level, text: &str| me.upgrade().iter().for_each(|engine| engine.say(level, text));
             Arc::new(crate::edge::provider::deck::Deck::new(vault, say))
         };
+        let servers = servers::Servers::of(&parts.config.mcp_servers);
+        let secrets = parts.config.mcp_servers.iter().flat_map(|server| server.secrets());
+        parts.vault.add(secrets);
         let engine = Arc::new_cyclic(|me| Engine {
             providers: RwLock::new(parts.config.provider_settings()),
             config: parts.config,
@@ -400,6 +406,7 @@ impl Engine {
             sent_last: Mutex::default(),
             inspected: Mutex::default(),
             gateways: Default::default(),
+            servers,
             asked: Mutex::default(),
             outside: Mutex::default(),
             marks: RwLock::default(),

@@ -8,7 +8,7 @@ use crate::edge::engine::Engine;
 use parking_lot::Mutex;
 
 /// The tools of all declarations that this process has taken. They stay in memory, as the builtin ones do.
-static SHELF: Mutex<Shelf> = Mutex::new(Shelf::new());
+pub(super) static SHELF: Mutex<Shelf> = Mutex::new(Shelf::new());
 
 impl Engine {
     /// Returns the tools as they are now.
@@ -30,7 +30,8 @@ impl Engine {
         if before == Some(hash) {
             return Ok(format!("{name} is declared so already."));
         }
-        if before.is_none() && tools.own().len() >= MOST {
+        let declared = tools.own().iter().filter(|own| own.served().is_none()).count();
+        if before.is_none() && declared >= MOST {
             return Err(format!("{MOST} tools of your own are declared; take one away before {name} is added"));
         }
         let own = definition.into_own(&mut SHELF.lock())?;
@@ -48,7 +49,8 @@ impl Engine {
     /// When there is none of that name.
     pub fn undefine_tool(&self, name: &str) -> Result<String, String> {
         let mut tools = self.tools.write();
-        if tools.definition(name).is_none() {
+        let is_it = |own: &crate::domain::tool::own::Own| own.tool().name == name && own.served().is_none();
+        if !tools.own().iter().any(is_it) {
             let name = crate::domain::action::clip(name);
             return Err(format!("there is no tool of your own with the name “{name}”"));
         }

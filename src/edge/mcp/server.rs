@@ -1,12 +1,11 @@
 //! The messages of an MCP server over lines of JSON-RPC: a line in, a line or none out. It knows nothing of who carries out a call.
 
 use crate::edge::engine::lent::{Lent, lent_tools};
+use crate::edge::mcp::VERSIONS;
 use serde_json::{Map, Value, json};
 
 /// A line is no longer than this, in bytes.
 pub const LONGEST: usize = 1 << 20;
-/// The versions of the protocol that are spoken here, the newest first.
-const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// How the other end calls itself, in characters.
 const NAME: usize = 60;
 

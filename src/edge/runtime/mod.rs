@@ -28,6 +28,7 @@ mod reading;
 mod request;
 mod requests;
 mod scans;
+mod servers;
 pub mod show;
 mod skills;
 mod status;
@@ -259,6 +260,7 @@ async fn listen(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, (read, 
     state.looks.spawn(embedding::follow(Arc::downgrade(&state.engine)));
     state.looks.spawn(jobs::follow(Arc::downgrade(&state.engine)));
     state.looks.spawn(gateways::follow(Arc::downgrade(&state.engine)));
+    state.looks.spawn(servers::follow(Arc::downgrade(&state.engine)));
     state.examine_at_start();
     state.hear(events).await;
 }

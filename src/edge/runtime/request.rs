@@ -83,6 +83,7 @@ requests! {
     Gateways = "gateways", PRIVATE, Does::Looks;
     // What lets somebody in needs the user's Emacs on top.
     Gateway = "gateway", PROPOSE, Does::Acts;
+    Servers = "servers", PRIVATE, Does::Looks;
     Models = "models", READ, Does::Looks;
     ModelList = "model-list", PROPOSE, Does::Acts;
     // Titles of private headings are left out where the channel may not see them.

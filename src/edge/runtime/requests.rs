@@ -18,7 +18,9 @@ use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
 use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
 use crate::edge::runtime::request::Request;
-use crate::edge::runtime::{Loop, costs, gateways, granted, jobs, models, past, show, skills, status, token, told};
+use crate::edge::runtime::{
+    Loop, costs, gateways, granted, jobs, models, past, servers, show, skills, status, token, told,
+};
 use crate::edge::thread::aside;
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
@@ -326,6 +328,7 @@ async fn answer(
         Request::Job => jobs::rule(engine, origin, payload).await,
         Request::Gateways => gateways::list(engine).await,
         Request::Gateway => gateways::rule(engine, origin, payload).await,
+        Request::Servers => Ok(servers::list(engine)),
         Request::Log => {
             Ok(Plist::new().list("lines", engine.log_lines(limit).iter().map(|line| show::line(line).build())))
         }

@@ -72,6 +72,7 @@ fn worst(name: &str, targets: &Targets) -> Vec<String> {
             one(format!(":name \"evil\" :summary \"It is.\" :effect \"pure\" :mark \"{mark}\""))
         }
         "gateways" => one(String::new()),
+        "servers" => one(String::new()),
         "gateway" => ["link", "pair", "allow", "unlink", "revoke"]
             .map(|what| format!(":platform \"telegram\" :do :{what} :sender \"1\""))
             .to_vec(),
