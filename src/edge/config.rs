@@ -666,7 +666,10 @@ impl Config {
         let named = variables.get("MCP_SERVERS").map(|path| path.trim()).filter(|path| !path.is_empty());
         let path = named.map_or_else(|| self.settings.join(setting::FILE), |path| self.expand(path));
         let mut notices = Vec::new();
-        let around = Around { ours: environment, expand: &|folder| self.expand(folder) };
+        // Keys of a core without Emacs stand in `.env`; the environment wins.
+        let mut ours = variables.clone();
+        ours.extend(environment.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let around = Around { ours: &ours, expand: &|folder| self.expand(folder) };
         self.mcp_servers = setting::read_file(&path, &around, &mut notices);
         if named.is_some() && !path.exists() {
             notices.push(format!("No MCP server is read: there is no file {}.", path.display()));

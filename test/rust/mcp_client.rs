@@ -116,6 +116,7 @@ fn called(how: &str, params: &Value, id: &Value) -> Value {
             stray(&json!({"jsonrpc": "2.0", "id": id.as_u64().expect("a number") + 7, "result": {}}).to_string())
         }
         "noise" => (0..200).for_each(|_| stray("this is no JSON")),
+        "logs" => (0..50).for_each(|_| stray(r#"{"level":"info","id":3}"#)),
         "odd" => return json!({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}),
         "huge" => return json!({"content": [{"type": "text", "text": "word ".repeat(100_000)}]}),
         _ => {}
@@ -230,9 +231,11 @@ impl World {
 fn write(home: &Home, servers: &Value) {
     let folder = home.config().settings;
     std::fs::create_dir_all(&folder).expect("a folder");
-    let file = folder.join("mcp.json");
-    std::fs::write(&file, servers.to_string()).expect("a file");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+    for (name, text) in [("mcp.json", servers.to_string()), (".env", "FAKE_GIVEN='from the file'\n".to_string())] {
+        let file = folder.join(name);
+        std::fs::write(&file, text).expect("a file");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+    }
 }
 
 fn proposes(tool: &str, mut args: Value) -> Reply {
@@ -331,7 +334,8 @@ async fn a_server_reads_writes_and_reaches_what_was_declared_and_nothing_else() 
     }
     std::fs::write(base.join("own/diary.org"), "* Diary :private:\nhunter2\n").expect("a file");
     let at = |name: &str| base.join(name).display().to_string();
-    let more = json!({"folder": at("own"), "env": {"FAKE_TOKEN": "swordfish-4711", "PLAIN": "as it is"}});
+    let more =
+        json!({"folder": at("own"), "env": {"FAKE_TOKEN": "swordfish-4711", "PLAIN": "as it is", "FAKE_GIVEN": true}});
     let Some(world) = World::with("well", more.clone(), allowed).await else { return };
     world.confirm().await;
     for (tool, args, expected) in [
@@ -343,6 +347,7 @@ async fn a_server_reads_writes_and_reaches_what_was_declared_and_nothing_else() 
         ("look", json!({"path": world.home.config().settings.join("mcp.json").display().to_string()}), None),
         ("note", json!({"path": at("own/new.txt")}), None),
         ("variable", json!({"name": "PLAIN"}), Some("as it is")),
+        ("variable", json!({"name": "FAKE_GIVEN"}), Some("from the file")),
         ("variable", json!({"name": "XDG_CONFIG_HOME"}), None),
         ("connect", json!({"host": "example.org"}), None),
     ] {
@@ -483,7 +488,9 @@ async fn a_server_that_never_begins_is_named_and_one_that_went_by_itself_is_star
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_server_says_is_bounded_and_inert() {
-    for (how, most, expected) in [("odd", 500, "[image of type image/png is left out]"), ("huge", 110_000, "word")] {
+    for (how, most, expected) in
+        [("logs", 500, "hello"), ("odd", 500, "[image of type image/png is left out]"), ("huge", 110_000, "word")]
+    {
         let Some(world) = World::with(how, json!({}), allowed).await else { return };
         world.confirm().await;
         let said = world.outcome(ECHO, json!({"the-text": "hello"})).await;

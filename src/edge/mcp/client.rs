@@ -179,6 +179,7 @@ impl Client {
                 }
             }
             let Some(bytes) = self.talk.next().await else {
+                self.talk.settle().await;
                 return Err(format!("it ended before it answered {method}"));
             };
             self.take(bytes, &mut heard)?;
@@ -223,7 +224,10 @@ impl Client {
         if line.trim_ascii().is_empty() {
             return Ok(None);
         }
-        let Ok(Value::Object(message)) = serde_json::from_slice::<Value>(line) else {
+        let read = serde_json::from_slice::<Value>(line).ok();
+        // Some programs log on the wrong channel, and some of them in JSON.
+        let is_message = |value: &Value| ["method", "result", "error"].iter().any(|key| value.get(key).is_some());
+        let Some(Value::Object(message)) = read.filter(is_message) else {
             heard.noise += 1;
             return match heard.noise > NOISE {
                 true => Err(format!("it said {NOISE} lines that are no messages and no answer")),

@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -25,6 +26,8 @@ const MEMORY: u64 = 2 << 30;
 const PROCESSES: u64 = 128;
 /// What stands before the name of a variable that is for the program; the launcher takes it away.
 const PASSED: &str = "PASSEPARTOUT_PASS_";
+/// How long is waited for the last words of a program that ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How many characters of standard error are kept.
 const ERRORS: usize = 2_000;
 
@@ -181,6 +184,13 @@ impl Talk {
             Ok(length @ 1..) => Some(buffer.get(..length).unwrap_or_default().to_vec()),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Some(Vec::new()),
             Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// Waits until all that it said on standard error is taken, once it has ended; not for long where it has not.
+    pub(in crate::edge) async fn settle(&mut self) {
+        if let Some(listening) = self.tasks.first_mut().filter(|listening| !listening.is_finished()) {
+            let _ = tokio::time::timeout(LAST_WORDS, listening).await;
         }
     }
 
