@@ -258,6 +258,25 @@ async fn a_hook_fires_once_at_rest_and_not_for_what_it_does_itself() {
     engine.close().await;
 }
 
+/// A light run has a short prompt, however much memory there is; a full one has all the room.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_light_run_is_asked_in_a_short_prompt() {
+    let many: String =
+        (0..3000).map(|n| format!("* Note {n} of the garden and of what grows there\nWords.\n")).collect();
+    for (tier, light) in [("cognition", true), ("reasoning", false)] {
+        let text = PLANTS.replace(":PP_RUN: t", &format!(":PP_RUN: t\n:PP_TIER: {tier}"));
+        let home = Home::new(&[("plants.org", &text), ("many.org", &many)]);
+        let server = FakeServer::start([says("Dry.")]);
+        let engine = home.served(&server, &["fake"], true).await;
+        confirm(&home, &engine, "Plants").await;
+        let finished = engine.run_job_now(&origin(), &job(&engine).key).await.expect("the user may");
+        let taken = finished.report.taken.expect("a model was asked");
+        assert_eq!(taken.most <= 8_000, light, "{tier}: {taken:?}");
+        assert!(taken.used > 0 && taken.used <= taken.most, "{tier}: {taken:?}");
+        engine.close().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_that_were_missed_are_listed_once_and_not_made_up_for() {
     let home = Home::new(&[("plants.org", PLANTS)]);
