@@ -7,6 +7,7 @@ use crate::support::engine::{Home, origin, provide, status, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use crate::support::skip::skipped;
 use passepartout::domain::gate::plan::{FlightPlan, PlanStatus};
+use passepartout::domain::label::Privacy;
 use passepartout::domain::label::Trust;
 use passepartout::domain::scope::Level;
 use passepartout::domain::sexp::plist::Plist;
@@ -231,7 +232,7 @@ impl World {
 fn write(home: &Home, servers: &Value) {
     let folder = home.config().settings;
     std::fs::create_dir_all(&folder).expect("a folder");
-    for (name, text) in [("mcp.json", servers.to_string()), (".env", "FAKE_GIVEN='from the file'\n".to_string())] {
+    for (name, text) in [("mcp.json", servers.to_string()), (".env", "FAKE_GIVEN='/from/the/file'\n".to_string())] {
         let file = folder.join(name);
         std::fs::write(&file, text).expect("a file");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
@@ -307,6 +308,17 @@ async fn what_a_server_answers_asks_before_it_leads_to_anything() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_was_told_of_private_notes_stays_so_in_all_that_it_says_later() {
+    let Some(world) = World::with("well", json!({}), allowed).await else { return };
+    world.confirm().await;
+    for (told, privacy) in [(Privacy::Open, Privacy::Open), (Privacy::Private, Privacy::Private)] {
+        assert_eq!(world.engine.tell_server("fake", told), privacy);
+    }
+    let done = world.call(ECHO, json!({"the-text": "hello"})).await;
+    assert_eq!(done.report.conversation.labels.privacy, Privacy::Private, "it may say again what it heard before");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_repeats_the_words_of_a_tool_asks() {
     let set = |home: &Home, config: &mut Config| {
         allowed(home, config);
@@ -335,7 +347,7 @@ async fn a_server_reads_writes_and_reaches_what_was_declared_and_nothing_else() 
     std::fs::write(base.join("own/diary.org"), "* Diary :private:\nhunter2\n").expect("a file");
     let at = |name: &str| base.join(name).display().to_string();
     let more =
-        json!({"folder": at("own"), "env": {"FAKE_TOKEN": "swordfish-4711", "PLAIN": "as it is", "FAKE_GIVEN": true}});
+        json!({"folder": at("own"), "env": {"FAKE_TOKEN": "swordfish-4711", "PLAIN": "/as/it/is", "FAKE_GIVEN": true}});
     let Some(world) = World::with("well", more.clone(), allowed).await else { return };
     world.confirm().await;
     for (tool, args, expected) in [
@@ -346,8 +358,8 @@ async fn a_server_reads_writes_and_reaches_what_was_declared_and_nothing_else() 
         ("look", json!({"path": world.home.file("home.org")}), None),
         ("look", json!({"path": world.home.config().settings.join("mcp.json").display().to_string()}), None),
         ("note", json!({"path": at("own/new.txt")}), None),
-        ("variable", json!({"name": "PLAIN"}), Some("as it is")),
-        ("variable", json!({"name": "FAKE_GIVEN"}), Some("from the file")),
+        ("variable", json!({"name": "PLAIN"}), Some("/as/it/is")),
+        ("variable", json!({"name": "FAKE_GIVEN"}), Some("/from/the/file")),
         ("variable", json!({"name": "XDG_CONFIG_HOME"}), None),
         ("connect", json!({"host": "example.org"}), None),
     ] {
@@ -574,6 +586,8 @@ async fn a_file_of_servers_is_read_when_it_is_the_users_alone() {
         .map(|server| (server.declared.name.as_str(), server.declared.command[0].as_str()))
         .collect();
     assert_eq!(known, [("b", "y"), ("a", "z")]);
-    assert_eq!(config.mcp_servers[1].declared.variables, ["T", "U"]);
+    let variables: Vec<(&str, bool)> =
+        config.mcp_servers[1].declared.variables.iter().map(|(name, given)| (name.as_str(), given.is_some())).collect();
+    assert_eq!(variables, [("T", true), ("U", false)]);
     assert!(config.notices.iter().any(|notice| notice.contains("the MCP server c: its command is missing")));
 }

@@ -146,7 +146,8 @@ impl Listing {
             text.push_str(&format!("  {}\n", tool.summary));
             for argument in &tool.arguments {
                 let must = if argument.required { ", required" } else { "" };
-                text.push_str(&format!("  - {}{must}: {}\n", argument.name, argument.summary));
+                let kind = kind_words(&argument.kind);
+                text.push_str(&format!("  - {}{must}, {kind}: {}\n", argument.name, argument.summary));
             }
         }
         if !self.left.is_empty() {
@@ -156,6 +157,17 @@ impl Listing {
             text.push_str(&format!("  {left}\n"));
         }
         text
+    }
+}
+
+/// Returns what may be given, in words: models are told all of it.
+fn kind_words(kind: &Type) -> String {
+    match kind {
+        Type::Text => "a text".to_string(),
+        Type::Number { least, most } => format!("a whole number from {least} to {most}"),
+        Type::Flag => "true or false".to_string(),
+        Type::Texts { most } => format!("at most {most} texts"),
+        Type::OneOf(words) => format!("one of “{}”", words.join("”, “")),
     }
 }
 

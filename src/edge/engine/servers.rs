@@ -30,6 +30,8 @@ use std::time::Duration;
 
 /// How long a server may take to begin and to list its tools. A first start may have to unpack a program.
 const BOOT: Duration = Duration::from_secs(30);
+/// How long one may take to hear that what it wants of us is refused.
+const SETTLE: Duration = Duration::from_secs(5);
 /// How long one that nobody calls stays.
 const IDLE: Duration = Duration::from_secs(300);
 /// The first pause after a fault, and the longest; each one in a row doubles it.
@@ -53,6 +55,8 @@ struct Slot {
     /// Held while it is spoken to.
     live: tokio::sync::Mutex<Option<Client>>,
     known: Mutex<Known>,
+    /// The most private that it was told: whatever it says later may quote it.
+    told: Mutex<Privacy>,
     /// Counts its calls, to know that nobody called since.
     calls: AtomicU64,
 }
@@ -92,7 +96,7 @@ impl Servers {
     pub(super) fn of(settings: &[ServerSetting]) -> Servers {
         let slot = |setting: &ServerSetting| {
             let (live, known, calls) = (tokio::sync::Mutex::default(), Mutex::default(), AtomicU64::new(0));
-            Arc::new(Slot { setting: setting.clone(), live, known, calls })
+            Arc::new(Slot { setting: setting.clone(), live, known, told: Mutex::new(Privacy::Open), calls })
         };
         Servers { slots: settings.iter().map(slot).collect(), lending: Mutex::default() }
     }
@@ -176,6 +180,14 @@ impl Engine {
         *tools = tools.lent_by(server, own);
     }
 
+    /// Returns how private what a server says may be, which is told something so private now.
+    pub fn tell_server(&self, server: &str, privacy: Privacy) -> Privacy {
+        let Some(slot) = self.servers.named(server) else { return privacy };
+        let mut told = slot.told.lock();
+        *told = told.max(privacy);
+        *told
+    }
+
     /// Calls a tool of a server, as it was confirmed, within its time.
     pub(in crate::edge) async fn call_server(
         self: &Arc<Self>,
@@ -233,7 +245,8 @@ impl Engine {
     /// Makes sure that a server is there and that what it lists is known as it is now.
     async fn ready(self: &Arc<Self>, slot: &Arc<Slot>, live: &mut Option<Client>) -> Result<(), String> {
         if let Some(mut client) = live.take() {
-            match client.settle().await {
+            let settled = tokio::time::timeout(SETTLE, client.settle()).await;
+            match settled.unwrap_or_else(|_| Err("it takes nothing that is said to it".to_string())) {
                 Ok(true) if !client.has_changed() => {
                     *live = Some(client);
                     return Ok(());
@@ -330,6 +343,9 @@ impl Engine {
     }
 
     fn note_fault(&self, slot: &Slot, fault: String) -> String {
+        // Its words may quote what it was told, and this goes into the log.
+        let bare = || "what it said is kept back, as it was told something private".to_string();
+        let fault = if slot.told.lock().is_kept() { bare() } else { fault };
         let why = format!("the MCP server {} broke: {fault}", slot.name());
         let mut known = slot.known.lock();
         known.failures = known.failures.saturating_add(1);

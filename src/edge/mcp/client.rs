@@ -19,6 +19,10 @@ const ASKED: usize = 100;
 const PAGES: usize = 16;
 /// The most tools of a list that are kept to be shown.
 const TOOLS: usize = 1_000;
+/// A line has at most so many parts.
+const PARTS: usize = 200_000;
+/// The name that it gives a question has at most so many bytes.
+const NAME: usize = 100;
 /// What is told of a fault of the server's making, in characters.
 const TOLD: usize = 300;
 /// What a server is told that wants something of us.
@@ -224,6 +228,10 @@ impl Client {
         if line.trim_ascii().is_empty() {
             return Ok(None);
         }
+        // Each part is many times as large once it is read.
+        if line.iter().filter(|byte| b",[{".contains(byte)).count() > PARTS {
+            return Err(format!("a line of it has more than {PARTS} parts"));
+        }
         let read = serde_json::from_slice::<Value>(line).ok();
         // Some programs log on the wrong channel, and some of them in JSON.
         let is_message = |value: &Value| ["method", "result", "error"].iter().any(|key| value.get(key).is_some());
@@ -236,6 +244,10 @@ impl Client {
         };
         match (message.get("method").and_then(Value::as_str), message.get("id")) {
             (Some(method), Some(asked)) => {
+                // It is said back to it.
+                if !(asked.is_number() || asked.as_str().is_some_and(|name| name.len() <= NAME)) {
+                    return Err("it named a question by something else than a number or a short text".to_string());
+                }
                 heard.asked += 1;
                 if heard.asked > ASKED {
                     return Err(format!("it wanted more than {ASKED} things of us and gave no answer"));

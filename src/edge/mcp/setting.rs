@@ -32,11 +32,18 @@ impl fmt::Debug for ServerSetting {
 }
 
 impl ServerSetting {
-    /// Returns those of its variables whose names say that they hold a secret: they are masked like every key.
+    /// Returns the values of its variables that may be secret: they are masked like every key. Nobody knows of a name that it
+    /// holds none; of what is plainly a path, a number or a switch, masking would hide what everybody may read.
     pub(in crate::edge) fn secrets(&self) -> impl Iterator<Item = (String, Secret)> {
-        let secret = self.variables.iter().filter(|(name, _)| names_a_secret(name));
+        let secret = self.variables.iter().filter(|(name, value)| names_a_secret(name) || !is_plain(value.expose()));
         secret.map(|(name, value)| (format!("{name} of the MCP server {}", self.declared.name), value.clone()))
     }
+}
+
+/// Returns whether a value is plainly a path, a number or a switch.
+fn is_plain(value: &str) -> bool {
+    let switches = ["true", "false", "yes", "no", "on", "off", "debug", "info", "warning", "error", "production"];
+    value.starts_with('/') || value.parse::<f64>().is_ok() || switches.contains(&value.to_ascii_lowercase().as_str())
 }
 
 impl PartialEq for ServerSetting {
@@ -107,7 +114,19 @@ fn read<'a>(
             break;
         }
         match Declared::read(name, &said) {
-            Ok((declared, given)) => settings.push(setting(declared, given, place, around)),
+            Ok((declared, given)) => {
+                let setting = setting(declared, given, place, around);
+                let Declared { name, folder, reads, writes, .. } = &setting.declared;
+                let inside = |read: &String| folder.as_ref().is_some_and(|folder| Path::new(read).starts_with(folder));
+                match reads.iter().find(|read| *writes && inside(read)) {
+                    // It could put a link to elsewhere in its place.
+                    Some(read) => notices.push(format!(
+                        "The MCP server {name} is ignored: it may write where {} lies, which it is to read.",
+                        exact(read)
+                    )),
+                    None => settings.push(setting),
+                }
+            }
             Err(why) => notices.push(format!("It is ignored what {} says: {why}.", exact(place))),
         }
     }

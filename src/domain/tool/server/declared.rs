@@ -29,8 +29,8 @@ pub struct Declared {
     pub reads: Vec<String>,
     /// The hosts that it reaches.
     pub hosts: Vec<String>,
-    /// The names of the variables of its environment.
-    pub variables: Vec<String>,
+    /// The variables of its environment: the name of each, and what names its value where that stands in the declaration.
+    pub variables: Vec<(String, Option<String>)>,
     /// What its tools do, where the user says so.
     pub effect: Option<Class>,
     /// What single tools do, by the names that the server has for them.
@@ -46,6 +46,20 @@ pub enum Given {
     Value(String),
     /// What our own environment has under this name.
     Ours,
+}
+
+impl Given {
+    /// Returns what names a value that stands in the declaration; another value is another declaration.
+    fn digest(&self) -> Option<String> {
+        match self {
+            Given::Value(text) => {
+                let name = ContentHasher::new("mcp-variable").text(text).finish();
+                Some(name.iter().map(|byte| format!("{byte:02x}")).collect())
+            }
+            // What is ours may be a key that is made anew.
+            Given::Ours => None,
+        }
+    }
 }
 
 impl Declared {
@@ -85,13 +99,19 @@ impl Declared {
             (Some(folder), true) => format!("{}, which it may write", exact(folder)),
             (Some(folder), false) => format!("{}, which it may read", exact(folder)),
         };
+        let variable = |(name, given): &(String, Option<String>)| match given {
+            // A value may be a key: it is bound by its hash and not shown.
+            Some(_) => format!("{name} (a value that is written there)"),
+            None => format!("{name} (what it is in your own environment)"),
+        };
+        let variables: Vec<String> = self.variables.iter().map(variable).collect();
         vec![
-            format!("It runs {}, confined.", command.join(" ")),
+            format!("It runs {}, confined; a call may take {} seconds.", command.join(" "), self.seconds),
             format!("Folder: {folder}. Other folders that it reads: {}.", all(&self.reads)),
             format!(
                 "Hosts that it reaches: {}. Variables of its environment: {}.",
                 all(&self.hosts),
-                all(&self.variables)
+                if variables.is_empty() { "none".to_string() } else { variables.join(", ") }
             ),
         ]
     }
@@ -99,7 +119,11 @@ impl Declared {
     /// Adds all of it to a name.
     pub(super) fn hash_into(&self, hasher: &mut ContentHasher) {
         hasher.text(&self.name).option(self.folder.as_deref()).number(u64::from(self.writes)).number(self.seconds);
-        for list in [&self.command, &self.reads, &self.hosts, &self.variables] {
+        hasher.number(self.variables.len() as u64);
+        for (name, given) in &self.variables {
+            hasher.text(name).option(given.as_deref());
+        }
+        for list in [&self.command, &self.reads, &self.hosts] {
             hasher.number(list.len() as u64);
             for text in list {
                 hasher.text(text);
@@ -162,7 +186,7 @@ fn read_declared(name: &str, said: &Value) -> Result<(Declared, Vec<(String, Giv
             .filter(|seconds| (1..=MOST_SECONDS).contains(seconds))
             .ok_or_else(|| format!("its seconds are a whole number from 1 to {MOST_SECONDS}"))?,
     };
-    let variables = environment.iter().map(|(name, _)| name.clone()).collect();
+    let variables = environment.iter().map(|(name, given)| (name.clone(), given.digest())).collect();
     let (name, reads) = (name.to_string(), list("read", COMMAND.1)?);
     let declared = Declared { name, command, folder, writes, reads, hosts, variables, effect, effects, seconds };
     Ok((declared, environment))
