@@ -72,6 +72,9 @@ pub(super) fn run_clients(command: Clients, out: &mut dyn Write) -> Result<u8, F
             if terminal::answer(out, &question)?.as_deref() != Some("yes") {
                 return Err("nothing was changed".into());
             }
+            // Another terminal may have taken one out while the question stood here.
+            let mut all = Allowed::kept(&folder)?;
+            all.let_in(key, &name)?;
             all.keep(&folder)?;
             writeln!(out, "It is let in, within two seconds where a core listens. It needs the cookie as well.")?;
             Ok(DONE)

@@ -198,7 +198,7 @@ impl Door {
         let resume = said.resume.as_ref().map(|(token, seen)| (token.as_str(), *seen));
         let again = resume.and_then(|resume| self.lines.take_up(resume, &road, &channel));
         let resumed = again.is_some();
-        let begin = || self.lines.begin((channel, bell), said.numbered.then_some(token), road.process);
+        let begin = || self.lines.begin((channel, bell), said.numbered.then_some(token), &road);
         let (line, hold) = again.unwrap_or_else(begin);
         let channel = line.channel.clone();
         channel.note_away(false);

@@ -4,8 +4,10 @@
 //! says nothing more.
 
 use crate::domain::sexp::reader::Sexp;
+use crate::edge::peers::tls::Fingerprint;
 use crate::edge::runtime::clients::{Channel, Kind};
 use crate::edge::runtime::hall::Road;
+use crate::edge::runtime::lobby::Held;
 use crate::edge::wire::number::Sent;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -21,6 +23,8 @@ pub(super) struct Line {
     token: Option<String>,
     /// Its process, where the system names it.
     process: Option<u32>,
+    /// The key with which its client came from another machine.
+    key: Option<Fingerprint>,
     state: Mutex<State>,
     /// Which connection holds it.
     holder: watch::Sender<u64>,
@@ -126,11 +130,12 @@ impl Lines {
         &self,
         (channel, bell): (Arc<Channel>, Arc<Notify>),
         token: Option<String>,
-        process: Option<u32>,
+        road: &Road,
     ) -> (Arc<Line>, Hold) {
         let state = State { holder: 1, ..State::default() };
         let (holder, watch) = watch::channel(1);
-        let line = Arc::new(Line { channel, bell, token, process, state: Mutex::new(state), holder });
+        let (process, key) = (road.process, road.held.as_ref().map(Held::key));
+        let line = Arc::new(Line { channel, bell, token, process, key, state: Mutex::new(state), holder });
         if let Some(token) = &line.token {
             self.0.lock().insert(token.clone(), line.clone());
         }
@@ -138,15 +143,16 @@ impl Lines {
     }
 
     /// Takes a line up for a client that comes back and has seen messages up to a number; `now` is what it would be if it
-    /// came for the first time. `None` when there is none by this token, it is another process's or of one that is not now
-    /// what it was then, or what was not seen is not kept any more.
+    /// came for the first time. `None` when there is none by this token, it is another process's, of another key or of one
+    /// that is not now what it was then, or what was not seen is not kept any more.
     pub(super) fn take_up(&self, (token, seen): (&str, u64), road: &Road, now: &Channel) -> Option<(Arc<Line>, Hold)> {
         let lines = self.0.lock();
         let line = lines.get(token)?;
         let then = &line.channel;
         // What a client was granted it has beyond what its road gives.
         let same = then.kind == now.kind && (then.kind == Kind::Client || then.rights() == now.rights());
-        let line = Some(line).filter(|line| same && line.process == road.process)?.clone();
+        let key = road.held.as_ref().map(Held::key);
+        let line = Some(line).filter(|line| same && line.process == road.process && line.key == key)?.clone();
         // Under the lock: a line that is being ended is not taken up.
         let hold = line.hold(seen)?;
         Some((line, hold))
@@ -181,7 +187,7 @@ mod tests {
     }
 
     fn begin(lines: &Lines, channel: Arc<Channel>, process: Option<u32>) -> (Arc<Line>, Hold) {
-        lines.begin((channel, Arc::default()), Some("token".to_string()), process)
+        lines.begin((channel, Arc::default()), Some("token".to_string()), &road(process))
     }
 
     #[test]

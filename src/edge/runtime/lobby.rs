@@ -195,6 +195,7 @@ async fn accept(listener: TcpListener, terms: Terms) {
             receive(stream, from, terms).await;
             drop(room);
         });
+        waiting.retain(|task| !task.is_finished());
         waiting.push_back(task.abort_handle());
         while waiting.len() > GREETING {
             if let Some(oldest) = waiting.pop_front() {
@@ -233,18 +234,23 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// Returns which key it is.
+    pub(super) fn key(&self) -> Fingerprint {
+        self.key
+    }
+
     fn name(&self) -> Option<String> {
         self.allowed.borrow().name_of(self.key).map(str::to_string)
     }
 }
 
-/// Waits until a client's key is not let in any more; one that came without a key, or that nobody looks after, goes on.
+/// Waits until a client's key is not let in any more, or nobody looks any more whether it is; one that came without a key
+/// goes on.
 pub(super) async fn taken_out(held: Option<&Held>) {
     let Some(Held { key, allowed }) = held else { return std::future::pending().await };
     let mut allowed = allowed.clone();
-    if allowed.wait_for(|allowed| allowed.name_of(*key).is_none()).await.is_err() {
-        std::future::pending().await
-    }
+    // Without anybody who would say that it was taken out it counts as that.
+    let _ = allowed.wait_for(|allowed| allowed.name_of(*key).is_none()).await;
 }
 
 /// Greets one client; who gets through goes on in a task of its own, which no newcomer ends.
