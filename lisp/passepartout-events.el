@@ -571,17 +571,24 @@ itself does not count, because the core is one for all of them."
          `(:mcp-servers
            ,(mapcar
              (lambda (server)
-               (let ((said (copy-sequence (cdr server))))
-                 (when (stringp (plist-get said :folder))
-                   (setq said (plist-put said :folder
-                                         (expand-file-name
-                                          (plist-get said :folder)))))
-                 (when (consp (plist-get said :read))
-                   (setq said (plist-put said :read
-                                         (mapcar #'expand-file-name
-                                                 (plist-get said :read)))))
-                 (cons (car server) said)))
-             servers)))))
+               ;; What is no list is named by the core as one without a name.
+               (if (not (and (consp server) (proper-list-p server)))
+                   (list nil)
+                 (passepartout-events--server server)))
+             (if (proper-list-p servers) servers (list nil)))))))
+
+(defun passepartout-events--server (server)
+  "Return SERVER, a list, with whole names of folders."
+  (let ((said (copy-sequence (cdr server)))
+        (whole (lambda (name)
+                 (if (stringp name) (expand-file-name name) name))))
+    (when (stringp (plist-get said :folder))
+      (setq said (plist-put said :folder
+                            (funcall whole (plist-get said :folder)))))
+    (when (proper-list-p (plist-get said :read))
+      (setq said (plist-put said :read
+                            (mapcar whole (plist-get said :read)))))
+    (cons (car server) said)))
 
 (defun passepartout-events--cascades ()
   "Return the cascades of slots as a plist."

@@ -59,5 +59,16 @@
     (should (equal (plist-get (cdar passepartout-mcp-servers) :folder)
                    "~/x"))))
 
+;; What a user wrote wrongly stops no core from starting.
+(ert-deftest passepartout-servers-what-is-no-entry-is-sent-as-one-without-a-name ()
+  (dolist (case '((("fs" . "server") (nil)) ("fs" (nil)) (5 (nil))
+                  ((fs :read (1 "~/y")) nil)))
+    (let* ((passepartout-mcp-servers (list (car case)))
+           (sent (plist-get (passepartout-events--servers) :mcp-servers)))
+      (if (cadr case)
+          (should (equal sent (list (cadr case))))
+        (should (equal (plist-get (cdar sent) :read)
+                       (list 1 (expand-file-name "~/y"))))))))
+
 (provide 'passepartout-servers-tests)
 ;;; passepartout-servers-tests.el ends here
