@@ -243,9 +243,10 @@ COMMON are the properties of its process."
                   :name "passepartout-remote-errors" :buffer nil :noquery t
                   :coding 'utf-8-unix :sentinel #'ignore
                   :filter (lambda (pipe text)
-                            (process-put pipe 'text
-                                         (concat (process-get pipe 'text)
-                                                 text))))))
+                            (let ((all (concat (process-get pipe 'text) text)))
+                              (process-put
+                               pipe 'text
+                               (substring all 0 (min 4096 (length all)))))))))
     (unless program
       (delete-process errors)
       (signal 'passepartout-error

@@ -258,7 +258,7 @@ pub(crate) fn keys_of(settings: &Sexp) -> Vec<(String, Secret)> {
 }
 
 /// Tells whether a variable of this name holds a secret.
-pub(in crate::edge) fn names_a_secret(name: &str) -> bool {
+fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_CREDENTIALS"].iter().any(|end| name.ends_with(end))
         || name.contains("_SECRET_")

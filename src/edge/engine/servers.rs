@@ -345,7 +345,7 @@ impl Engine {
     fn note_fault(&self, slot: &Slot, fault: String) -> String {
         // Its words may quote what it was told, and this goes into the log.
         let bare = || "what it said is kept back, as it was told something private".to_string();
-        let fault = if slot.told.lock().is_kept() { bare() } else { fault };
+        let fault = if slot.told.lock().is_kept() { bare() } else { slot.setting.blotted(&fault) };
         let why = format!("the MCP server {} broke: {fault}", slot.name());
         let mut known = slot.known.lock();
         known.failures = known.failures.saturating_add(1);

@@ -3,7 +3,7 @@
 use crate::domain::inert::exact;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::tool::server::{Declared, Given, MOST_SERVERS};
-use crate::edge::secret::{Secret, names_a_secret};
+use crate::edge::secret::Secret;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 256 * 1024;
+/// A shorter value is a part of common words.
+const SHORTEST: usize = 4;
 /// The file in the folder of the settings.
 pub const FILE: &str = "mcp.json";
 
@@ -32,18 +34,27 @@ impl fmt::Debug for ServerSetting {
 }
 
 impl ServerSetting {
-    /// Returns the values of its variables that may be secret: they are masked like every key. Nobody knows of a name that it
-    /// holds none; of what is plainly a path, a number or a switch, masking would hide what everybody may read.
+    /// Returns those of its variables whose names, or whose form, say that they hold a secret: they are masked like every key.
+    /// Of all others that would keep common words from being used anywhere.
     pub(in crate::edge) fn secrets(&self) -> impl Iterator<Item = (String, Secret)> {
-        let secret = self.variables.iter().filter(|(name, value)| names_a_secret(name) || !is_plain(value.expose()));
+        let secret = self.variables.iter().filter(|(name, value)| is_secret(name, value.expose()));
         secret.map(|(name, value)| (format!("{name} of the MCP server {}", self.declared.name), value.clone()))
+    }
+
+    /// Returns words of it, which go into the log, without any value of its environment.
+    pub(in crate::edge) fn blotted(&self, words: &str) -> String {
+        let values = self.variables.iter().map(|(_, value)| value.expose()).filter(|value| value.len() >= SHORTEST);
+        values.fold(words.to_string(), |words, value| words.replace(value, "[MASKED]"))
     }
 }
 
-/// Returns whether a value is plainly a path, a number or a switch.
-fn is_plain(value: &str) -> bool {
-    let switches = ["true", "false", "yes", "no", "on", "off", "debug", "info", "warning", "error", "production"];
-    value.starts_with('/') || value.parse::<f64>().is_ok() || switches.contains(&value.to_ascii_lowercase().as_str())
+/// Returns whether a variable holds a secret, by words that are usual in such names, or as an address with a password.
+fn is_secret(name: &str, value: &str) -> bool {
+    const WORDS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASS", "PASSWD", "CREDENTIAL", "AUTH", "DSN"];
+    let name = name.to_ascii_uppercase();
+    let address = value.split_once("://").and_then(|(_, rest)| rest.split('/').next());
+    let has_password = address.and_then(|host| host.split_once('@')).is_some_and(|(user, _)| user.contains(':'));
+    has_password || name.ends_with("_PAT") || WORDS.iter().any(|word| name.contains(word))
 }
 
 impl PartialEq for ServerSetting {
@@ -193,5 +204,31 @@ fn word(value: &Sexp) -> Value {
         _ if *value == Sexp::T => Value::Bool(true),
         Some(name) => Value::String(name.to_string()),
         None => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_secret_of_an_environment_is_masked_and_nothing_of_it_is_logged() {
+        for (name, value, secret) in [
+            ("TICKETS_TOKEN", "t-4711-abc", true),
+            ("PGPASSWORD", "plum-harbor", true),
+            ("GITHUB_PAT", "ghx_4711", true),
+            ("APIKEY", "abc-4711", true),
+            ("DATABASE_URL", "postgres://me:plum@box/x", true),
+            ("BASE_URL", "https://box.example/x@y:z", false),
+            ("MODE", "development", false),
+            ("LANG", "en_US.UTF-8", false),
+            ("ROOT", "/home/me/maps", false),
+        ] {
+            let (declared, _) = Declared::read("x", &serde_json::json!({"command": "x"})).expect("a good one");
+            let variables = vec![(name.to_string(), Secret::new(value.to_string()))];
+            let setting = ServerSetting { declared, place: String::new(), variables };
+            assert_eq!(setting.secrets().count(), usize::from(secret), "{name}");
+            assert_eq!(setting.blotted(&format!("it cannot use {value}")), "it cannot use [MASKED]", "{name}");
+        }
     }
 }
