@@ -1,10 +1,11 @@
 //! Work that is handed over: a turn beside the conversation, with no more than what it was lent, which reports there.
 
 use crate::runtime::{Client, action, approve, mark_done, payload_of, says, text};
-use crate::support::engine::Home;
+use crate::support::engine::{Home, provide};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::sexp::plist::Plist;
 use passepartout::domain::sexp::reader::Sexp;
+use passepartout::edge::config::Config;
 use serde_json::{Value, json};
 
 const TILES: &str = crate::runtime::TILES;
@@ -21,14 +22,18 @@ pub(crate) fn client(home: &Home, front: &FakeServer, back: &FakeServer) -> Clie
 
 /// The same with further settings.
 pub(crate) fn client_with(home: &Home, front: &FakeServer, back: &FakeServer, more: &str) -> Client {
+    begun(home, front, back, ("back", ":model \"m\" :local t", more))
+}
+
+fn begun(home: &Home, front: &FakeServer, back: &FakeServer, (name, model, more): (&str, &str, &str)) -> Client {
     let one = crate::runtime::settings(home, Some(front), "\"fake\"");
     let (url, other) = (front.url(), back.url());
     let first = format!("(\"fake\" :kind \"openai\" :url \"{url}\" :model \"m\" :local t)");
     assert!(one.contains(&first), "{one}");
-    let second = format!("(\"back\" :kind \"openai\" :url \"{other}\" :model \"m\" :local t)");
+    let second = format!("(\"{name}\" :kind \"openai\" :url \"{other}\" {model})");
     let settings = one.replacen(&first, &format!("{first} {second}"), 1);
     let settings = settings.trim_end().trim_end_matches(')').to_string();
-    let mut client = Client::begin(&format!("{settings})) {more} :cascades ((background \"back\")))"));
+    let mut client = Client::begin(&format!("{settings})) {more} :cascades ((background \"{name}\")))"));
     client.wait("the memex to be read", |m| {
         m.name_at("type") == Some("log") && text(m, "text").starts_with("the memex has ")
     });
@@ -44,6 +49,10 @@ pub(crate) fn told(client: &mut Client) -> (String, Sexp) {
 /// Says something, and returns the two turns that come of it, in whichever order they end: the answer and the report.
 pub(crate) fn both(client: &mut Client, words: &str) -> [(String, Sexp); 2] {
     client.say(words);
+    both_ends(client)
+}
+
+fn both_ends(client: &mut Client) -> [(String, Sexp); 2] {
     let mut ended = [told(client), told(client)];
     ended.sort_by_key(|(said, _)| said.starts_with("The task "));
     ended
@@ -101,6 +110,41 @@ fn no_more_is_lent_than_there_is() {
     let sent: Vec<String> = back.requests().iter().map(|request| request.body.clone()).collect();
     assert!(sent[1].contains("delegate-task") && sent.len() == 3, "{}", sent[1]);
     assert_eq!(home.read_file("home.org"), TILES);
+}
+
+/// Work that is handed over spends the money of the conversation that it came from, and no more of it than is left.
+#[test]
+fn the_dollars_of_a_preset_hold_for_what_is_handed_over() {
+    for (dollars, asked, said) in
+        [("0.000001", 0, "the preset of this conversation allows it no more"), ("5", 1, "White.")]
+    {
+        let home = Home::new(&[("home.org", TILES)]);
+        let task = hands_over(json!({"task": "Look at the tiles.", "tools": ["memory-search"]}));
+        let (front, back) =
+            (FakeServer::start([task, says(&["Handed over."])]), FakeServer::start([says(&["White."])]));
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let set = |config: &mut Config| provide(config, &[("anthropic", &back, false)], &["anthropic"]);
+            let engine = home.engine_with(set).await;
+            engine.confirm_provider("anthropic", &format!("{}/v1/", back.url())).await.expect("it is stored");
+            engine.close().await;
+        });
+        // Its price stands in the table that is shipped.
+        let (model, preset) = (":model \"claude-sonnet-4-5\"", format!(":presets ((\"capped\" :usd \"{dollars}\"))"));
+        let mut client = begun(&home, &front, &back, ("anthropic", model, &preset));
+        client.say_in("emacs", "/preset capped");
+        told(&mut client);
+        client.say_in("emacs", "look into the kitchen");
+        let [(answer, _), (report, done)] = both_ends(&mut client);
+        assert_eq!(answer, "Handed over.");
+        let heard = format!("{report}\n{done}");
+        assert!(heard.contains(said) && back.requests().len() == asked, "{dollars}: {heard}");
+        // What it cost counts for the conversation that handed it over.
+        let costs = client.request("costs", Plist::new().text("by", "provider").flag("here", true));
+        let caps: Vec<&str> = costs.list_at("caps").iter().filter_map(Sexp::as_text).collect();
+        let spent = caps.iter().any(|cap| cap.contains("$0.000138 of $5"));
+        assert_eq!(spent, asked > 0, "{caps:?}");
+    }
 }
 
 #[test]
