@@ -12,7 +12,9 @@ use passepartout::edge::skill_host::{CALL, LispHost, Tried, cases};
 use passepartout::edge::skills::{Ground, Loaded, Source, Whose};
 use passepartout::edge::survey::Confinement;
 use passepartout::edge::worker::{Told, WorkerLimits, Workers};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -88,7 +90,28 @@ fn lisp() {
         .collect();
     times.sort_by(f64::total_cmp);
     let at = |part: usize| times.get(times.len() * part / 100).copied().unwrap_or(f64::NAN);
-    row("a call of a skill's Lisp through the host", "p50 100 µs", &format!("p50 {:.0} µs, p99 {:.0}", at(50), at(99)));
+    let said = format!("p50 {:.0} µs, p99 {:.0}; a line through “cat” p50 {:.0}", at(50), at(99), line_through_cat());
+    row("a call of a skill's Lisp through the host", "p50 100 µs", &said);
+}
+
+/// The yardstick of a call: how many µs a line takes to another process and back, when nothing is done with it.
+fn line_through_cat() -> f64 {
+    let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut there, mut back) = (cat.stdin.take().unwrap(), BufReader::new(cat.stdout.take().unwrap()));
+    let mut line = String::new();
+    let mut times: Vec<f64> = (0..CALLS)
+        .map(|_| {
+            let from = Instant::now();
+            there.write_all(b"(:role trigger :case nil)\n").unwrap();
+            line.clear();
+            back.read_line(&mut line).unwrap();
+            from.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    drop(there);
+    cat.wait().unwrap();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 fn plain(n: usize) -> String {
