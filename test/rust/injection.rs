@@ -402,10 +402,16 @@ async fn the_reason_names_the_source_and_the_sentence() {
     let read = [("read-file", json!({"path": elsewhere.to_string_lossy()}))];
     let finished = stage.obey(1, &read, Order::Run("cat kept.txt")).await;
     assert!(reasons(&finished).contains("elsewhere.txt (a file from elsewhere)"), "{}", reasons(&finished));
+    stage.server.push(says("Good morning."));
+    stage.turn(2, "good morning", Vec::new()).await;
     stage.server.push(reply(&[("shell", json!({"command": "cat kept.txt"}))]));
     stage.server.push(says("It says kept."));
-    let finished = stage.turn(2, "what does it say?", vec![said]).await;
+    let finished = stage.turn(2, "what does it say?", vec![said.clone()]).await;
     assert_eq!(reasons(&finished), "");
+    // Of one that was not had here nobody knows what its answers draw on.
+    stage.server.push(reply(&[("shell", json!({"command": "cat kept.txt"}))]));
+    let finished = stage.turn(3, "what does it say?", vec![said]).await;
+    assert!(reasons(&finished).contains("an earlier part of this conversation"), "{}", reasons(&finished));
 }
 
 #[tokio::test(flavor = "multi_thread")]

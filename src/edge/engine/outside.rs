@@ -22,7 +22,7 @@ use crate::domain::signal::Origin;
 use crate::domain::tool::{Class, Effect};
 use crate::edge::engine::Engine;
 use crate::edge::engine::record::kind;
-use crate::edge::engine::turns::channel;
+use crate::edge::engine::turns::{KNOWN_SESSIONS, channel};
 use crate::edge::org_file::read_text;
 use crate::edge::thread::{aside, in_place};
 use serde_json::{Value, json};
@@ -88,6 +88,11 @@ fn mark_record(mark: &Mark) -> (&'static str, String, Value) {
 
 /// What a command that is under way is led by.
 pub(in crate::edge) type LedActs = HashMap<(TurnId, ActionHash), (Vec<String>, String)>;
+
+/// What a conversation of which nobody knows what it read counts as having read.
+fn earlier() -> Outside {
+    Outside::of_sources(vec!["an earlier part of this conversation".to_string()])
+}
 
 impl Engine {
     /// Reads the marks that the store kept.
@@ -392,21 +397,42 @@ impl Engine {
         }
     }
 
-    /// Returns what a conversation read from outside, as far as it is known. What cannot be found out counts as read.
-    pub(super) async fn outside_of(&self, session: &SessionId) -> Outside {
-        if let Some(known) = self.outside.lock().get(session) {
-            return known.clone();
+    /// Notes that a conversation was had here, so that what it read is known; what was kept of it stays.
+    pub(super) async fn note_had(&self, session: &SessionId) {
+        if self.read_by(session).await.is_some() {
+            return;
         }
-        let unknown = || vec!["an earlier part of this conversation".to_string()];
-        let sources = match self.archive.latest(kind::OUTSIDE, session.0.clone()).await {
-            Ok(None) => Vec::new(),
-            Ok(Some(record)) => match record.body["sources"].as_array() {
-                Some(sources) => sources.iter().filter_map(|source| source.as_str().map(str::to_string)).collect(),
-                None => unknown(),
-            },
-            Err(_) => unknown(),
+        let (at, kind) = (self.clock.now(), kind::OUTSIDE.to_string());
+        let nothing: [&str; 0] = [];
+        self.archive.queue(vec![NewRecord { at, kind, key: session.0.clone(), body: json!({ "sources": nothing }) }]);
+        let mut sessions = self.outside.lock();
+        if sessions.len() < KNOWN_SESSIONS {
+            sessions.entry(session.clone()).or_default();
+        }
+    }
+
+    /// Returns what a conversation read from outside. What cannot be found out counts as read, and so does what one of
+    /// which no turn was had here read before: it comes from another store, another machine, or a client's own file.
+    pub(super) async fn outside_of(&self, session: &SessionId) -> Outside {
+        self.read_by(session).await.unwrap_or_else(earlier)
+    }
+
+    /// Returns what a conversation read from outside, when it was had here or that cannot be found out.
+    async fn read_by(&self, session: &SessionId) -> Option<Outside> {
+        if let Some(known) = self.outside.lock().get(session) {
+            return Some(known.clone());
+        }
+        let record = match self.archive.latest(kind::OUTSIDE, session.0.clone()).await {
+            Ok(record) => record?,
+            Err(_) => return Some(earlier()),
         };
-        Outside::of_sources(sources)
+        Some(match record.body["sources"].as_array() {
+            Some(sources) => {
+                let sources = sources.iter().filter_map(|source| source.as_str().map(str::to_string));
+                Outside::of_sources(sources.collect::<Vec<_>>())
+            }
+            None => earlier(),
+        })
     }
 
     /// Vouches for a heading with all below it, or for a whole file: what it says now counts as the user's own.

@@ -9,7 +9,7 @@ use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::{Led, Outside};
 use crate::domain::port::{LogLevel, Model, Sink};
 use crate::domain::scope::Scope;
-use crate::domain::signal::{Body, Depth, Origin, Said, Sensor, Signal, Source};
+use crate::domain::signal::{Body, Depth, Origin, Role, Said, Sensor, Signal, Source};
 use crate::domain::skill::offered;
 use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::tool::{Class, DELEGATE, SKILL_READ, Tool};
@@ -201,7 +201,8 @@ impl Engine {
             },
         };
         // What was read before stands in the answers that go along.
-        let outside = match (begun, forgotten) {
+        let answered = !ask.older.turns.is_empty() || ask.history.iter().any(|said| said.role != Role::User);
+        let outside = match (begun && answered, forgotten) {
             (false, _) => Outside::default(),
             (true, true) => Outside::of_sources(Led::unknown().sources),
             (true, false) => self.outside_of(&ask.origin.session).await,
@@ -519,6 +520,7 @@ impl Engine {
                 self.mark_outside(&shown, &outside);
             }
         }
+        self.note_had(&session).await;
         if shown != session {
             self.mark_private(&shown, conversation.labels.privacy);
             keep.extend(record::label(&shown, conversation.labels.privacy));
