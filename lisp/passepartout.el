@@ -549,6 +549,10 @@ A key that was meant for something else then approves nothing."
 (autoload 'passepartout-chat-question "passepartout-chat")
 (autoload 'passepartout-chat-older-answer "passepartout-chat-older")
 (autoload 'passepartout-chat-guard-install "passepartout-chat-guard")
+(autoload 'passepartout-menu "passepartout-menu"
+  "Show how things stand, and reach every command with a key." t)
+(autoload 'passepartout-menu-more "passepartout-menu"
+  "Reach the commands that are wanted less often." t)
 (autoload 'passepartout-flight-plans "passepartout-plan"
   "Show the plans that wait for you." t)
 (autoload 'passepartout-gate-trace "passepartout-trace"

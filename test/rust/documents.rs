@@ -417,6 +417,7 @@ fn lisp_names() -> BTreeSet<String> {
         "(defface ",
         "(define-minor-mode ",
         "(define-globalized-minor-mode ",
+        "(transient-define-prefix ",
     ];
     let all = texts("lisp", &["el"]).into_iter().chain(texts("test/lisp", &["el"]));
     let mut found = BTreeSet::new();

@@ -1,0 +1,167 @@
+;;; passepartout-menu.el --- All commands in one menu  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; `passepartout-menu' shows how things stand and reaches every command,
+;; with one key each.  What it says is what was heard last: it asks the
+;; core nothing, and nothing in it waits.
+
+;;; Code:
+
+(require 'passepartout)
+(require 'passepartout-module)
+(require 'passepartout-status)
+(require 'passepartout-view)
+(require 'transient)
+(eval-when-compile (require 'subr-x))
+
+(defvar passepartout-chat-mode)
+(declare-function passepartout-chat-send "passepartout-chat" ())
+(declare-function passepartout-chat-interrupt "passepartout-chat" ())
+
+(defun passepartout-menu--heading ()
+  "Return what the agent is doing, for the top of the menu."
+  (let ((model (plist-get passepartout-status--last :model)))
+    (concat (propertize "Passepartout: " 'face 'transient-heading)
+            (passepartout-status-text)
+            (and model (format ", %s" (passepartout-view-line model 40))))))
+
+(defun passepartout-menu--plans ()
+  "Return the words for the plans, with how many of them wait."
+  (let ((count (passepartout-status--count)))
+    (if (= count 0)
+        "flight plans"
+      (concat "flight plans "
+              (propertize (format "(%d wait%s)" count (if (= count 1) "s" ""))
+                          'face 'passepartout-attention)))))
+
+(defun passepartout-menu--focus ()
+  "Return the words for the focus, with the heading that it is on."
+  (let ((focus (plist-get passepartout-status--last :focus-title)))
+    (if focus
+        (format "focus (on “%s”)" (passepartout-view-line focus 16))
+      "focus on this")))
+
+(defun passepartout-menu--scope ()
+  "Return the words for the scope, with what it is now."
+  (format "scope (%s)"
+          (passepartout-view-line
+           (or (plist-get passepartout-status--last :scope) "memex") 16)))
+
+(defun passepartout-menu--mode ()
+  "Return the words that turn `passepartout-mode' on or off here."
+  (format "follow buffer (%s)"
+          (if (bound-and-true-p passepartout-mode) "on" "off")))
+
+(defun passepartout-menu--in-chat-p ()
+  "Return non-nil in a chat."
+  (bound-and-true-p passepartout-chat-mode))
+
+(defun passepartout-menu--in-org-p ()
+  "Return non-nil in an Org buffer."
+  (derived-mode-p 'org-mode))
+
+;;;###autoload (autoload 'passepartout-menu "passepartout-menu" nil t)
+(transient-define-prefix passepartout-menu ()
+  "Show how things stand, and reach every command with a key."
+  [:description
+   passepartout-menu--heading
+   ["Ask"
+    ("c" "chat" passepartout-chat)
+    ("o" "open a saved chat" passepartout-chat-open)
+    ("s" "send" passepartout-chat-send
+     :if passepartout-menu--in-chat-p)
+    ("k" "stop the answer" passepartout-chat-interrupt
+     :if passepartout-menu--in-chat-p)
+    ("P" "preset of this chat" passepartout-preset
+     :if passepartout-menu--in-chat-p)
+    ("L" "Lisp, confined" passepartout-repl)]
+   ["Decide"
+    ("p" passepartout-flight-plans :description passepartout-menu--plans)
+    ("w" "why" passepartout-why)
+    ("t" "what the gates said" passepartout-gate-trace)
+    ("a" "what may happen unasked" passepartout-rules)
+    ("u" "undo" passepartout-undo)
+    ("U" "redo" passepartout-redo)]
+   ["Find"
+    ("f" "find a heading" passepartout-find)
+    ("q" "query" passepartout-query)
+    ("h" "what moved memory" passepartout-memory-log)
+    ("b" "who wrote this" passepartout-blame
+     :if passepartout-menu--in-org-p)
+    ("e" "vouch for this" passepartout-endorse
+     :if passepartout-menu--in-org-p)]]
+  [["Look at"
+    ("." passepartout-focus :description passepartout-menu--focus)
+    ("," "take the focus back" passepartout-unfocus)
+    ("S" passepartout-scope :description passepartout-menu--scope)
+    ("x" "what a model is told" passepartout-context)
+    ("i" "the last request" passepartout-inspect)]
+   ["Models and work"
+    ("M" "providers, models" passepartout-models)
+    ("O" "order of providers" passepartout-set-cascade)
+    ("C" "costs" passepartout-costs)
+    ("j" "jobs" passepartout-jobs)
+    ("K" "skills" passepartout-skills)]
+   ["Passepartout"
+    ("d" "doctor" passepartout-doctor)
+    ("l" "log" passepartout-log)
+    ("m" passepartout-mode :description passepartout-menu--mode
+     :if passepartout-menu--in-org-p)
+    ("?" "more" passepartout-menu-more)]])
+
+;;;###autoload (autoload 'passepartout-menu-more "passepartout-menu" nil t)
+(transient-define-prefix passepartout-menu-more ()
+  "Reach the commands that are wanted less often."
+  [["Set up"
+    ("s" "first questions" passepartout-setup)
+    ("z" "put a setting back" passepartout-undo-setting)
+    ("i" "who the agent is" passepartout-identity)
+    ("b" "build the module" passepartout-module-build)]
+   ["The core"
+    ("?" "how it stands" passepartout-status)
+    ("r" "read the notes again" passepartout-rescan)
+    ("R" "restart" passepartout-restart)
+    ("Q" "stop" passepartout-stop)
+    ("c" "connect elsewhere" passepartout-connect)
+    ("C" "back to this Emacs" passepartout-disconnect)]
+   ["Others"
+    ("p" "programs" passepartout-clients)
+    ("g" "messengers" passepartout-gateways)
+    ("G" "let a sender in" passepartout-gateway-pair)
+    ("m" "MCP servers" passepartout-servers)]]
+  [["Skills and tools"
+    ("n" "new skill" passepartout-new-skill)
+    ("t" "test a skill" passepartout-skill-test)
+    ("u" "take a tool away" passepartout-undefine-tool)]
+   ["Notes"
+    ("d" "block of a query" passepartout-query-insert-block
+     :if passepartout-menu--in-org-p)
+    ("f" "marks of what is told" passepartout-context-marks-mode
+     :if passepartout-menu--in-org-p)
+    ("v" "set a value" passepartout-focus-set)]
+   ["Cassettes"
+    ("x" "record" passepartout-cassette-record)
+    ("X" "stop recording" passepartout-cassette-stop)]])
+
+(provide 'passepartout-menu)
+;;; passepartout-menu.el ends here
