@@ -28,6 +28,7 @@ const HELP: &str = "\
 - /plans lists the plans that wait
 - /tasks lists what goes on in the background for this conversation; /tasks stop ends it
 - /files lists the files that the agent changed in this conversation
+- /tags says which tags make notes private, and how often each kept something back
 - /report says how much there is in memory; /report orphans, /report oldest, /report largest; /report changed since \
 tuesday
 - /undistilled lists daily notes of which no note was distilled, /undistilled since monday those since then; /garden \
@@ -87,9 +88,10 @@ impl Engine {
                 let wish = match (words.next(), words.next()) {
                     (Some("undo"), name) => Ok(Wish::Undo(name.map(str::to_string))),
                     (Some("redo"), _) => Ok(Wish::Redo),
-                    (Some("plans"), _) if !ask.origin.rights.see_private => {
+                    (Some("plans" | "tags"), _) if !ask.origin.rights.see_private => {
                         Err("This channel may not see what may be private; look in Emacs.".to_string())
                     }
+                    (Some("tags"), _) => Err(self.tag_lines()),
                     (Some("plans"), _) => Err(self.plan_lines()),
                     (Some("tasks"), what) => Err(self.task_lines(&ask.origin.session, what == Some("stop"))),
                     (Some("endorse"), _) => {

@@ -4,6 +4,7 @@ use crate::domain::action::Action;
 use crate::domain::context::rank::search;
 use crate::domain::gate::{Facts, Trace, Verdict};
 use crate::domain::id::NodeId;
+use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 use crate::domain::memory::view::{NodeRef, View};
@@ -125,5 +126,30 @@ impl Engine {
     /// Returns how often each tag kept something back since the start, by name.
     pub fn kept_back(&self) -> Vec<(String, u64)> {
         self.kept_back.lock().iter().map(|(tag, count)| (tag.clone(), *count)).collect()
+    }
+
+    /// Says which tags make notes private, what each does, and how often it did so since the start.
+    pub(super) fn tag_lines(&self) -> String {
+        let (kept, sent) = (self.kept_back.lock().clone(), self.sent.lock().clone());
+        let count = |counts: &Counts, tag: &str| counts.get(tag).copied().unwrap_or_default();
+        let line = |tag: &str, what: &str| {
+            let (kept, sent) = (count(&kept, tag), count(&sent, tag));
+            let sent = if sent == 0 { String::new() } else { format!(", sent elsewhere {sent} times") };
+            format!("- {}: {what}; kept back {kept} times since the start{sent}\n", exact(tag))
+        };
+        let tags = &self.config.private_tags;
+        let what = |tier| match tier {
+            Privacy::Private => "goes to no model elsewhere (block)",
+            Privacy::Ask => "goes to a model elsewhere only after /share (ask)",
+            Privacy::Warn | Privacy::Open => "goes to a model elsewhere, and that is said (warn)",
+        };
+        let named: String = tags.iter().map(|tag| line(&tag.tag, what(tag.tier))).collect();
+        let other: BTreeSet<&String> = kept.keys().chain(sent.keys()).collect();
+        let other = other.into_iter().filter(|name| !tags.iter().any(|tag| tag.tag == **name));
+        let other: String = other.map(|name| line(name, "as it says")).collect();
+        match named.is_empty() {
+            true => format!("No tag makes notes private; passepartout-private-tags names such tags.\n{other}"),
+            false => named + &other,
+        }
     }
 }

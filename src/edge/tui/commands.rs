@@ -81,6 +81,7 @@ pub const COMMANDS: &[Command] = &[
     here("theme", "[NAME]", "dark, light, contrast or none"),
     here("thoughts", "", "show or fold what models thought"),
     here("trace", "", "show or hide what the gates said"),
+    core("tags", "", "which tags make notes private, and what they kept back"),
     core("undistilled", "", "daily notes of which no note was distilled"),
     core("undo", "[CHANGE]", "take back what the agent changed last"),
     core("unfocus", "", "take the focus back"),
