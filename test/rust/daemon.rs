@@ -264,7 +264,7 @@ fn an_emacs_that_joins_works_there_and_one_that_is_none_of_the_systems_approves_
     let mut daemon = Daemon::with(asking(&home, &server));
     let mut emacs = Client::begin(&settings(&home, None, "\"recall\""));
     emacs.wait("it to join", |m| text(m, "text").contains("does the work for this Emacs too"));
-    emacs.wait("whose settings count", |m| text(m, "text").contains("a passepartout daemon (process"));
+    emacs.wait("whose settings count", |m| text(m, "text").contains("a Passepartout without Emacs (process"));
     assert_eq!(emacs.request("hello", Plist::new()).int_at("protocol"), Some(2));
     let plan = crate::runtime::parked(&mut emacs);
     // This test is no Emacs, and has no terminal of its own.

@@ -522,9 +522,16 @@ fn what_acts_stands_in_one_folder() {
         // The doctor's canaries try what must never happen, confined, with a listener of their own.
         ("Task::Bash", &["src/edge/sandbox.rs", "src/edge/actuator/shell.rs", "src/edge/canaries.rs"]),
         // A human's own command tells the user's systemd of its unit, in words of ours; what the agent started may not.
+        // A human at the terminal client has an editor of their own, which gets the name of a file of what they typed.
         (
             "Command::new(",
-            &["src/edge/sandbox.rs", "src/edge/sandbox/kept.rs", "src/edge/sandbox/talk.rs", "src/edge/cli/service.rs"],
+            &[
+                "src/edge/sandbox.rs",
+                "src/edge/sandbox/kept.rs",
+                "src/edge/sandbox/talk.rs",
+                "src/edge/cli/service.rs",
+                "src/edge/tui/aside.rs",
+            ],
         ),
         // Servers of MCP are programs that the user declared; what is asked of them goes through the actuator.
         (" talk(", &["src/edge/sandbox/talk.rs", "src/edge/engine/servers.rs"]),

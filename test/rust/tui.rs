@@ -1,7 +1,9 @@
 //! The terminal client's core and its picture: events in, effects and screens out, with no terminal and no socket.
 
 use passepartout::domain::sexp::reader::Sexp;
-use passepartout::edge::tui::parts::Over;
+use passepartout::edge::tui::aside::Aside;
+use passepartout::edge::tui::kept::Kept;
+use passepartout::edge::tui::parts::{Over, Said};
 use passepartout::edge::tui::reader::Of;
 use passepartout::edge::tui::state::{Effect, Event, Linked, State};
 use passepartout::edge::tui::theme::Theme;
@@ -71,7 +73,7 @@ impl Desk {
                 let words = ["text", "line", "code", "plan", "query"].iter().find_map(|key| payload.text_at(key));
                 Some(words.map(|words| format!("{name} {words}")).unwrap_or(name))
             }
-            Effect::Keep(_) => None,
+            Effect::Keep(_) | Effect::KeepSaid(_) | Effect::BeginAnew => None,
             other => Some(format!("{other:?}")),
         };
         std::mem::take(&mut self.effects).into_iter().filter_map(short).collect()
@@ -638,4 +640,73 @@ fn nothing_is_drawn_again_when_nothing_changed() {
     assert!(!desk.state.changed);
     desk.keys("x");
     assert!(desk.state.changed);
+}
+
+/// Returns the names of what is to be done, as far as they are about conversations.
+fn wanted(desk: &mut Desk) -> Vec<String> {
+    let about = |effect: Effect| match effect {
+        Effect::KeepSaid(said) => Some(format!("keep {}", said.len())),
+        Effect::BeginAnew => Some("anew".to_string()),
+        Effect::Sessions => Some("list".to_string()),
+        Effect::Resume(kept) => Some(format!("resume {}", kept.name)),
+        Effect::Aside(aside) => Some(format!("{aside:?}")),
+        _ => None,
+    };
+    std::mem::take(&mut desk.effects).into_iter().filter_map(about).collect()
+}
+
+#[test]
+fn a_conversation_is_kept_listed_and_gone_on_with_as_private_as_it_was() {
+    let mut desk = Desk::new(80, 20);
+    desk.keys("first<enter>");
+    desk.answer("T1", "It is ten.", ":private \"ask\"");
+    assert_eq!(wanted(&mut desk), ["keep 2"]);
+    desk.keys("/clear<enter>");
+    assert_eq!(wanted(&mut desk), ["anew"]);
+    desk.keys("/resume<enter>");
+    assert_eq!(wanted(&mut desk), ["list"]);
+    let kept = |name: &str, title: &str| Kept { name: name.to_string(), title: title.to_string() };
+    let all = vec![kept("20261128T051500000Z-9.jsonl", "second\u{202e}"), kept("20261127T231500000Z-9.jsonl", "first")];
+    desk.take(Event::Sessions(Ok(all.clone())));
+    assert_eq!(wanted(&mut desk), ["resume 20261128T051500000Z-9.jsonl"], "the newest");
+    desk.keys("/sessions<enter>");
+    desk.take(Event::Sessions(Ok(all)));
+    let screen = desk.screen();
+    assert!(screen.contains("   2  2026-11-27 23:15  first") && !screen.contains('\u{202e}'), "{screen}");
+    wanted(&mut desk);
+    desk.keys("<esc>");
+    for (words, expected) in [("/resume 2", "resume 20261127T231500000Z-9.jsonl"), ("/resume 3", ""), ("/resume x", "")]
+    {
+        desk.keys(&format!("{words}<enter>"));
+        assert_eq!(wanted(&mut desk).concat(), expected, "{words}");
+    }
+    let one = |role, text: &str| Said { role, text: text.to_string(), private: Some("ask".to_string()) };
+    desk.take(Event::Resumed(Ok(vec![one("user", "first"), one("assistant", "It is ten.")])));
+    assert!(desk.screen().contains("It is ten."));
+    desk.effects.clear();
+    desk.keys("and now?<enter>");
+    let sent = desk.effects.iter().filter_map(|effect| match effect {
+        Effect::Send(text) => Some(text),
+        _ => None,
+    });
+    let message = sent.into_iter().find(|text| text.contains("and now?")).expect("it is sent");
+    assert_eq!(message.matches(":private \"ask\"").count(), 2, "{message}");
+    desk.take(Event::Resumed(Err("no such file".to_string())));
+    assert!(desk.screen().contains("no such file"));
+}
+
+#[test]
+fn an_editor_changes_what_is_typed_and_nothing_is_sent() {
+    let mut desk = Desk::new(60, 12);
+    desk.keys("dishes<c-x>e");
+    assert_eq!(wanted(&mut desk), ["Editor(\"dishes\")"]);
+    desk.sent();
+    desk.take(Event::Back(Aside::Editor("dishes".to_string()), Ok(Some("tiles\nand plates".to_string()))));
+    assert_eq!(desk.state.input.text(), "tiles\nand plates");
+    desk.take(Event::Back(Aside::Editor("x".to_string()), Err("the editor ended with 1".to_string())));
+    assert!(desk.screen().contains("the editor ended with 1"));
+    assert_eq!(desk.sent(), [""; 0]);
+    assert_eq!(desk.state.input.text(), "tiles\nand plates");
+    desk.keys("<c-x>z");
+    assert_eq!(wanted(&mut desk), [""; 0]);
 }

@@ -32,6 +32,7 @@ impl Pane {
         command.args(["-x", &size.0.to_string(), "-y", &size.1.to_string(), "sh", "-c", &line]);
         command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.env("LANG", "C.UTF-8").env("TERM", "xterm-256color").env("SHELL", "/bin/sh");
+        command.env("VISUAL", "sed -i s/dishes/tiles/");
         command.current_dir(plain.get_current_dir().expect("it was set"));
         match command.output() {
             Ok(ran) if ran.status.success() => Some(pane),
@@ -93,7 +94,9 @@ fn it_opens_the_notes_itself_and_gives_the_terminal_back() {
     let home = Home::new(&[("home.org", TILES)]);
     let Some(pane) = Pane::open(&home, (80, 24), "") else { return };
     pane.wait("The core runs in this terminal");
-    pane.keys(&["-l", "tiles"]);
+    pane.keys(&["-l", "dishes"]);
+    pane.keys(&["C-x", "e"]);
+    pane.wait("› tiles");
     pane.keys(&["Enter"]);
     pane.wait("No language model took part");
     pane.tmux(&["resize-window", "-x", "20", "-y", "5"]);
@@ -109,6 +112,42 @@ fn it_opens_the_notes_itself_and_gives_the_terminal_back() {
     assert!(!screen.contains("-icanon"), "{screen}");
     let kept = std::fs::read_to_string(home.folder.path().join("cache/passepartout/history")).expect("it is kept");
     assert_eq!(kept, "tiles\n/quit\n");
+}
+
+#[test]
+fn a_conversation_outlives_the_program_and_goes_on_with_what_was_said_in_it() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([says(&["They are white."]), says(&["White, as I said."])]);
+    let mut owner = Client::start(&home, Some(&server), "\"fake\"");
+    let Some(pane) = Pane::open(&home, (90, 24), "") else { return };
+    pane.wait("Connected with the Passepartout");
+    pane.keys(&["-l", "which tiles?"]);
+    pane.keys(&["Enter"]);
+    pane.wait_while("They are white.", || owner.pump());
+    pane.keys(&["-l", "/quit"]);
+    pane.keys(&["Enter"]);
+    pane.wait("ENDED 0");
+    drop(pane);
+    let Some(pane) = Pane::open(&home, (90, 24), "") else { return };
+    pane.wait("Connected with the Passepartout");
+    pane.keys(&["-l", "/sessions"]);
+    pane.keys(&["Enter"]);
+    let listed = pane.wait("/resume NUMBER");
+    assert!(listed.contains("which tiles?"), "{listed}");
+    pane.keys(&["Escape"]);
+    pane.keys(&["-l", "/resume 1"]);
+    pane.keys(&["Enter"]);
+    let resumed = pane.wait("It goes on from here.");
+    assert!(resumed.contains("They are white."), "{resumed}");
+    pane.keys(&["-l", "which, again?"]);
+    pane.keys(&["Enter"]);
+    pane.wait_while("White, as I said.", || owner.pump());
+    let sent = server.requests()[1].json().to_string();
+    assert!(sent.contains("which tiles?") && sent.contains("They are white."), "{sent}");
+    pane.keys(&["C-d"]);
+    pane.wait("ENDED 0");
+    let kept = std::fs::read_dir(home.store().join("conversations")).expect("the folder is there").count();
+    assert_eq!(kept, 1, "it went on in its own file");
 }
 
 #[test]

@@ -103,7 +103,7 @@ async fn ending(told: &mut UnboundedReceiver<Told>) {
 
 /// The settings of the environment and of the settings folder. What was private in this store stays so: an Emacs that
 /// owned it may have set tags that the environment does not have.
-fn settings(place: &Place) -> Config {
+pub(super) fn settings(place: &Place) -> Config {
     let mut config = settled(place);
     let known = known_memex(&config.store);
     let more: Vec<PrivacyTag> =

@@ -1,12 +1,12 @@
-//! `passepartout tui`: the settings of the terminal client, and the engine that it runs when nobody owns the store.
+//! `passepartout tui`: the settings of the terminal client, and the core that it runs when nobody owns the store.
 
 use crate::domain::inert::exact;
 use crate::edge::cli::args::Place;
+use crate::edge::cli::daemon::settings;
 use crate::edge::cli::run::{DONE, FAILED, Failure, USAGE};
-use crate::edge::cli::session::{block_on, complaining_by, configured, owns, somewhere, start};
-use crate::edge::engine::Engine;
-use crate::edge::engine::boot::Keep;
-use crate::edge::runtime::guests::{Guests, Serving};
+use crate::edge::cli::session::{block_on, complaining_by, configured, somewhere, vault};
+use crate::edge::runtime::daemon::{Daemon, Unbegun};
+use crate::edge::thread::in_place;
 use crate::edge::tui::link::Home;
 use crate::edge::tui::run::{Setup, ears, run};
 use crate::edge::tui::state::Event;
@@ -14,11 +14,7 @@ use crate::edge::tui::theme::Theme;
 use async_trait::async_trait;
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
-
-/// How long the last of it may take when a signal ends this: half for who joined, half for the store.
-const SOON: Duration = Duration::from_millis(900);
 
 /// Runs the terminal client.
 ///
@@ -59,11 +55,11 @@ pub(super) fn run_tui(place: &Place, theme: Option<&str>) -> Result<u8, Failure>
     })
 }
 
-/// The engine that runs here when nobody else owns the store.
+/// The core that runs here when nobody else owns the store: the same as the daemon's, as long as the terminal is open.
 struct Here {
     place: Place,
     told: mpsc::Sender<Event>,
-    running: Mutex<Option<(Serving, Arc<Engine>)>>,
+    running: Mutex<Option<Daemon>>,
 }
 
 #[async_trait]
@@ -73,22 +69,15 @@ impl Home for Here {
         if running.is_some() {
             return Ok(true);
         }
-        let (guests, told) = (Guests::expected(), self.told.clone());
+        let config = in_place(|| settings(&self.place));
+        let (vault, told) = (vault(&config), self.told.clone());
         // What there is no room for is in the log.
         let tell = complaining_by(move |line| drop(told.try_send(Event::Told(line, true))));
-        let started = start(&self.place, Keep::Along, guests.editor(), guests.telling(tell)).await;
-        let engine = started.map_err(|failure| failure.text)?;
-        if !owns(Keep::Along, &engine) {
-            engine.close().await;
-            return Ok(false);
+        match Daemon::begin(config, vault, tell, Arc::default()).await {
+            Ok(daemon) => *running = Some(daemon),
+            Err(Unbegun::Owned(_)) => return Ok(false),
+            Err(Unbegun::Failed(why)) => return Err(why),
         }
-        let Some(serving) = guests.open(&engine) else {
-            engine.close().await;
-            return Err("no socket can be made for the store; passepartout doctor says more".to_string());
-        };
-        let reader = engine.clone();
-        tokio::task::spawn_blocking(move || reader.read_memex(&mut |_| {}));
-        *running = Some((serving, engine));
         Ok(true)
     }
 
@@ -97,14 +86,10 @@ impl Home for Here {
     }
 
     async fn end(&self, soon: bool) {
-        let Some((serving, engine)) = self.running.lock().await.take() else { return };
-        if soon {
-            // What was acknowledged is on disk already.
-            let _ = tokio::time::timeout(SOON, serving.end()).await;
-            let _ = tokio::time::timeout(SOON, engine.close()).await;
-        } else {
-            serving.end().await;
-            engine.close().await;
+        let Some(daemon) = self.running.lock().await.take() else { return };
+        match soon {
+            true => daemon.end().await,
+            false => daemon.leave().await,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! A core without an Emacs: it owns the store in the foreground, works by itself, and serves who joins it.
+//! A core without an Emacs: it owns the store in the foreground, works by itself, and serves who joins it, the terminal
+//! client of its own process too.
 //!
 //! Its settings are those of its environment and of the settings folder. An Emacs that joins has the rights of a human's
 //! own channel when the system installed it and a human may sit before it, which [`crate::edge::peers::identity`] finds
@@ -101,6 +102,12 @@ impl Daemon {
         let skills = self.engine.reload_skills().await;
         self.engine.try_skills().await;
         (skills, names)
+    }
+
+    /// Lets what is under way for others come to an end, then saves and ends.
+    pub async fn leave(self) {
+        self.serving.end().await;
+        self.engine.close().await;
     }
 
     /// Saves and ends, within 2 s whatever is under way.

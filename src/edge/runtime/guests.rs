@@ -139,7 +139,9 @@ impl Loop {
     fn closed_to(&self, kind: Kind) -> Option<String> {
         let process = std::process::id();
         if self.ending && self.host == Host::Daemon {
-            return Some(format!("the passepartout daemon (process {process}) is ending; ask again in a moment"));
+            return Some(format!(
+                "the Passepartout (process {process}) that owns the store is ending; ask again in a moment"
+            ));
         }
         if self.ending {
             return Some(format!(

@@ -426,7 +426,7 @@ impl Loop {
         self.registry.join(channel.clone());
         if self.host == Host::Daemon && channel.kind == Kind::Emacs {
             let text = format!(
-                "a passepartout daemon (process {}) owns the store: its settings count, and permissions, private tags, \
+                "a Passepartout without Emacs (process {}) owns the store: its settings count, and permissions, private tags, \
                  models and tools that are set in this Emacs do not",
                 std::process::id()
             );

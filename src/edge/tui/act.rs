@@ -2,6 +2,7 @@
 
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
+use crate::edge::tui::aside::Aside;
 use crate::edge::tui::commands::{Place, named, nearest};
 use crate::edge::tui::help::help;
 use crate::edge::tui::input::{Edit, Input};
@@ -101,6 +102,10 @@ impl State {
                 self.do_it(Effect::Reconnect);
             }
             "status" => self.say_status(),
+            "editor" => self.write_elsewhere(),
+            "setup" => self.do_it(Effect::Aside(Aside::Configure)),
+            "sessions" => self.do_it(Effect::Sessions),
+            "resume" => self.resume(words),
             _ if !self.is_up() => self.hint("there is no connection; /reconnect tries at once"),
             _ => self.ask_core(name, words),
         }
@@ -201,6 +206,7 @@ impl State {
         }
         self.transcript.clear();
         self.said.clear();
+        self.do_it(Effect::BeginAnew);
         if self.is_up() {
             self.send("interrupt", Plist::new().flag("closed", true));
         }

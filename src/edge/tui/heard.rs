@@ -5,7 +5,7 @@ use crate::domain::sexp::reader::Sexp;
 use crate::edge::tui::parts::{Over, Plan, Said, Status, Turn, What};
 use crate::edge::tui::reader::{Of, Reader};
 use crate::edge::tui::show;
-use crate::edge::tui::state::State;
+use crate::edge::tui::state::{Effect, State};
 use crate::edge::tui::transcript::Kind;
 
 /// So much of what was said is sent along with a question, in bytes.
@@ -136,13 +136,19 @@ impl State {
             Some(Sexp::Nil) => None,
             Some(value) => Some(value.as_text().unwrap_or("t").to_string()),
         };
-        let mut keep = |role: &'static str, text: &str| {
-            if !text.trim().is_empty() {
-                self.said.push_back(Said { role, text: text.to_string(), private: private.clone() });
-            }
-        };
-        keep("user", turn.asked.as_deref().unwrap_or_default());
-        keep("assistant", &turn.said);
+        let said = [("user", turn.asked.as_deref().unwrap_or_default()), ("assistant", turn.said.as_str())];
+        let said = said.into_iter().filter(|(_, text)| !text.trim().is_empty());
+        let said = said.map(|(role, text)| Said { role, text: text.to_string(), private: private.clone() });
+        let said: Vec<Said> = said.collect();
+        if !said.is_empty() {
+            self.do_it(Effect::KeepSaid(said.clone()));
+        }
+        self.go_on_from(said);
+    }
+
+    /// Sends along what was said with the questions to come, as much of its end as there is room for.
+    pub(super) fn go_on_from(&mut self, said: Vec<Said>) {
+        self.said.extend(said);
         let mut bytes: usize = self.said.iter().map(|said| said.text.len()).sum();
         while bytes > ALONG || self.said.len() > PARTS {
             bytes -= self.said.pop_front().map_or(bytes, |said| said.text.len());

@@ -20,6 +20,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("Ctrl+G", "show or hide what the gates said"),
     ("Ctrl+T", "show or fold what models thought"),
     ("Ctrl+B", "show or hide the side panel (also Ctrl+X B)"),
+    ("Ctrl+X E", "write in an editor of your own"),
     ("Ctrl+L", "draw the screen anew"),
     ("Ctrl+Z", "back to the shell; fg goes on here"),
     ("?", "this, on an empty line"),

@@ -212,7 +212,8 @@ impl State {
         if std::mem::take(&mut self.prefix) {
             match key.code {
                 KeyCode::Char('b') => return self.toggle_panel(),
-                _ => return self.hint("Ctrl+X B shows the side panel"),
+                KeyCode::Char('e') => return self.write_elsewhere(),
+                _ => return self.hint("Ctrl+X B shows the side panel, Ctrl+X E begins your editor"),
             }
         }
         let width = usize::from(self.areas().input.width.saturating_sub(MARK));

@@ -4,12 +4,14 @@
 //! clock. [`view`] draws it, [`link`] speaks with the owner of the store, and [`run`] is the thin loop between them.
 
 mod act;
+pub mod aside;
 pub mod commands;
 mod heard;
 pub mod help;
 pub mod history;
 pub mod input;
 pub mod keep;
+pub mod kept;
 mod keys;
 mod laid;
 pub mod layout;
@@ -23,6 +25,7 @@ pub mod run;
 mod screen;
 mod show;
 pub mod state;
+mod talks;
 pub mod theme;
 pub mod transcript;
 pub mod view;

@@ -65,8 +65,10 @@ pub(super) struct Turn {
 
 /// Something that was said, as it is sent along with the next question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub struct Said {
+    /// Whose words they are: `user` or `assistant`.
     pub role: &'static str,
+    /// The words.
     pub text: String,
     /// How private it is, in the words of the protocol.
     pub private: Option<String>,

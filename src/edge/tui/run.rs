@@ -1,17 +1,21 @@
 //! The loop: keys, messages and signals go to the state; what it wants done is done here.
 
-use crate::edge::thread;
+use crate::edge::thread::{self, in_place};
+use crate::edge::tui::aside::{self, Aside, CameBack};
 use crate::edge::tui::keep;
+use crate::edge::tui::kept::Conversations;
 use crate::edge::tui::link::{Home, Out, live};
 use crate::edge::tui::screen::Screen;
 use crate::edge::tui::state::{Effect, Event, State};
 use crate::edge::tui::theme::Theme;
+use parking_lot::FairMutex;
 use ratatui::crossterm::event::{self, Event as Input, MouseEventKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 /// So many events wait at most; who sends more waits itself.
@@ -61,16 +65,18 @@ impl Signals {
     }
 }
 
-/// Reads the terminal's keys on a thread of their own.
-fn read_keys() -> std::io::Result<mpsc::Receiver<Event>> {
+/// Reads the terminal's keys on a thread of their own, while nobody else holds them.
+fn read_keys(held: Arc<FairMutex<()>>) -> std::io::Result<mpsc::Receiver<Event>> {
     let (sender, events) = mpsc::channel(WAITING);
     thread::spawn("passepartout-keys", 1 << 20, move || {
         while !sender.is_closed() {
+            let ours = held.lock();
             let event = match event::poll(KEYS) {
                 Ok(true) => event::read(),
                 Ok(false) => continue,
                 Err(error) => Err(error),
             };
+            drop(ours);
             // The terminal is gone; a signal says so, too.
             let Ok(event) = event else { return };
             if let Some(event) = translated(event)
@@ -108,10 +114,12 @@ pub async fn run(setup: Setup, home: Arc<dyn Home>) -> Result<bool, String> {
     let screen = Screen::take(true).map_err(failed)?;
     let size = screen.size().map_err(failed)?;
     let state = State::new(size, theme, keep::kept(&cache), project);
-    let keys = read_keys().map_err(failed)?;
+    let held = Arc::default();
+    let keys = read_keys(Arc::clone(&held)).map_err(failed)?;
     let (out, outgoing) = mpsc::channel(WAITING);
+    let kept = Conversations::beside(&store);
     let link = tokio::spawn(async move { live(&store, home, told, outgoing).await });
-    let mut running = Running { state, screen, keys, out, cache };
+    let mut running = Running { state, screen, keys, held, out, cache, kept, aside: None };
     let ended = running.go(&mut heard, &mut signals).await;
     link.abort();
     drop(running);
@@ -122,8 +130,13 @@ struct Running {
     state: State,
     screen: Screen,
     keys: mpsc::Receiver<Event>,
+    /// Who reads the keys holds this.
+    held: Arc<FairMutex<()>>,
     out: mpsc::Sender<Out>,
     cache: PathBuf,
+    kept: Conversations,
+    /// What has the terminal, as long as it does: nothing is drawn then, and signals of the keyboard are its own.
+    aside: Option<(Aside, JoinHandle<CameBack>)>,
 }
 
 /// What comes next.
@@ -132,6 +145,7 @@ enum Next {
     Signal,
     Stop,
     GoOn,
+    Back(CameBack),
     Draw,
     Gone,
 }
@@ -145,7 +159,8 @@ impl Running {
         // A key is answered at once; the rest may wait for the next picture.
         let (mut drawn, mut at_once) = (Instant::now() - FRAME, true);
         loop {
-            if self.state.changed && (at_once || drawn.elapsed() >= FRAME) {
+            let draws = self.aside.is_none();
+            if draws && self.state.changed && (at_once || drawn.elapsed() >= FRAME) {
                 self.state.changed = false;
                 self.screen.draw(&mut self.state).map_err(gone)?;
                 (drawn, at_once) = (Instant::now(), false);
@@ -159,11 +174,12 @@ impl Running {
                 biased;
                 _ = terminate.recv() => Next::Signal,
                 _ = hangup.recv() => Next::Signal,
-                _ = interrupt.recv() => Next::Signal,
+                _ = interrupt.recv() => if draws { Next::Signal } else { Next::Draw },
                 _ = signals.stop.recv() => Next::Stop,
                 _ = signals.go_on.recv() => Next::GoOn,
+                came = back(&mut self.aside) => Next::Back(came),
                 key = self.keys.recv() => key.map_or(Next::Gone, Next::Event),
-                () = sleep_until(due), if self.state.changed => Next::Draw,
+                () = sleep_until(due), if self.state.changed && draws => Next::Draw,
                 event = heard.recv() => event.map_or(Next::Gone, Next::Event),
                 _ = tick.tick(), if self.state.busy() => Next::Event(Event::Tick),
                 _ = poll.tick() => Next::Event(Event::Poll),
@@ -171,8 +187,16 @@ impl Running {
             match next {
                 Next::Signal | Next::Gone => return Ok(true),
                 Next::Stop => self.suspend().map_err(gone)?,
-                Next::GoOn => self.screen.enter(self.state.mouse).map(|()| self.state.changed = true).map_err(gone)?,
-                Next::Draw => {}
+                Next::GoOn if draws => self.enter().map_err(gone)?,
+                Next::GoOn | Next::Draw => {}
+                Next::Back(came) => {
+                    let Some((aside, _)) = self.aside.take() else { continue };
+                    self.enter().map_err(gone)?;
+                    at_once = true;
+                    if self.take(Event::Back(aside, came)).await? {
+                        return Ok(false);
+                    }
+                }
                 Next::Event(event) => {
                     at_once |= !matches!(event, Event::Heard(_) | Event::Tick);
                     if self.take(event).await? || self.take_waiting(heard).await? {
@@ -200,25 +224,70 @@ impl Running {
 
     /// Takes one event and does what comes of it; returns whether this ends.
     async fn take(&mut self, event: Event) -> Result<bool, String> {
-        let gone = |error: std::io::Error| format!("the terminal is gone: {error}");
-        for effect in self.state.update(event) {
-            match effect {
-                Effect::Quit => return Ok(true),
-                Effect::Send(text) => self.say(Out::Say(text)),
-                Effect::Reconnect => self.say(Out::Again),
-                Effect::Keep(lines) => {
-                    let cache = self.cache.clone();
-                    let kept = tokio::task::spawn_blocking(move || keep::keep(&cache, &lines)).await;
-                    if let Ok(Err(error)) = kept {
-                        self.state.hint = Some(format!("what you typed is not kept for next time: {error}"));
-                    }
+        let mut next = Some(event);
+        while let Some(event) = next.take() {
+            for effect in self.state.update(event) {
+                if effect == Effect::Quit {
+                    return Ok(true);
                 }
-                Effect::Suspend => self.suspend().map_err(gone)?,
-                Effect::Repaint => self.screen.clear().map_err(gone)?,
-                Effect::Mouse(ours) => self.screen.take_mouse(ours).map_err(gone)?,
+                let came = self.carry_out(effect).await.map_err(|error| format!("the terminal is gone: {error}"))?;
+                next = came.or(next);
             }
         }
         Ok(false)
+    }
+
+    /// Carries out what the state wants done; returns what comes of it, if the state is to know.
+    async fn carry_out(&mut self, effect: Effect) -> std::io::Result<Option<Event>> {
+        match effect {
+            Effect::Quit => {}
+            Effect::Send(text) => self.say(Out::Say(text)),
+            Effect::Reconnect => self.say(Out::Again),
+            Effect::Keep(lines) => {
+                if let Err(error) = in_place(|| keep::keep(&self.cache, &lines)) {
+                    self.state.hint = Some(format!("what you typed is not kept for next time: {error}"));
+                }
+            }
+            Effect::KeepSaid(said) => {
+                if let Err(error) = in_place(|| self.kept.keep(&said, jiff::Timestamp::now())) {
+                    self.state.hint = Some(format!("what was said is not kept for next time: {error}"));
+                }
+            }
+            Effect::BeginAnew => self.kept.begin_anew(),
+            Effect::Sessions => {
+                let listed = in_place(|| self.kept.list()).map_err(|error| error.to_string());
+                return Ok(Some(Event::Sessions(listed)));
+            }
+            Effect::Resume(kept) => {
+                let said = in_place(|| self.kept.resume(&kept)).map_err(|error| error.to_string());
+                return Ok(Some(Event::Resumed(said)));
+            }
+            Effect::Aside(aside) => self.give(aside),
+            Effect::Suspend => self.suspend()?,
+            Effect::Repaint => self.screen.clear()?,
+            Effect::Mouse(ours) => self.screen.take_mouse(ours)?,
+        }
+        Ok(None)
+    }
+
+    /// Gives the terminal to a program of the user's own until it ends; what comes meanwhile is heard and not drawn.
+    fn give(&mut self, aside: Aside) {
+        if self.aside.is_some() {
+            return;
+        }
+        self.screen.leave();
+        let (held, cache, what) = (self.held.clone(), self.cache.clone(), aside.clone());
+        let running = tokio::task::spawn_blocking(move || {
+            let _keys = held.lock();
+            aside::run(&what, &cache)
+        });
+        self.aside = Some((aside, running));
+    }
+
+    /// Takes the terminal again.
+    fn enter(&mut self) -> std::io::Result<()> {
+        self.state.changed = true;
+        self.screen.enter(self.state.mouse)
     }
 
     /// Says something to the connection, which must not be waited for.
@@ -235,7 +304,14 @@ impl Running {
         self.screen.leave();
         let process = rustix::process::getpid();
         rustix::process::kill_process(process, rustix::process::Signal::STOP).map_err(std::io::Error::from)?;
-        self.state.changed = true;
-        self.screen.enter(self.state.mouse)
+        if self.aside.is_some() { Ok(()) } else { self.enter() }
+    }
+}
+
+/// Waits until what has the terminal gives it back; for ever when nothing has it.
+async fn back(aside: &mut Option<(Aside, JoinHandle<CameBack>)>) -> CameBack {
+    match aside {
+        Some((_, running)) => running.await.unwrap_or_else(|_| Err("it broke inside".to_string())),
+        None => std::future::pending().await,
     }
 }

@@ -2,8 +2,10 @@
 
 use crate::domain::sexp::plist::{Plist, message};
 use crate::domain::sexp::reader::Sexp;
+use crate::edge::tui::aside::{Aside, CameBack};
 use crate::edge::tui::history::History;
 use crate::edge::tui::input::Input;
+use crate::edge::tui::kept::Kept;
 use crate::edge::tui::layout::{Areas, areas};
 use crate::edge::tui::parts::{Gates, Over, Plan, Said, Search, Spent, Status, Turn, What};
 use crate::edge::tui::reader::{Asked, Of, Reader};
@@ -29,6 +31,12 @@ pub enum Event {
     Heard(Sexp),
     /// Something to know that did not come by the connection; the flag says that it is a warning.
     Told(String, bool),
+    /// The conversations that are kept, the newest first, or why they cannot be read.
+    Sessions(Result<Vec<Kept>, String>),
+    /// What was said in one of them, which goes on now, or why it does not.
+    Resumed(Result<Vec<Said>, String>),
+    /// What had the terminal gave it back.
+    Back(Aside, CameBack),
     /// What was shown stands on the screen.
     Drawn,
     /// Time for the next picture of what moves.
@@ -66,6 +74,16 @@ pub enum Effect {
     Send(String),
     /// Keep this history.
     Keep(Vec<String>),
+    /// Keep what was said beyond the end of this program.
+    KeepSaid(Vec<Said>),
+    /// What is said next begins another conversation.
+    BeginAnew,
+    /// List the conversations that are kept.
+    Sessions,
+    /// Go on with one of those that were listed.
+    Resume(Kept),
+    /// Give the terminal to a program of the user's own until it ends.
+    Aside(Aside),
     /// Stop this process until the shell goes on with it.
     Suspend,
     /// Connect anew.
@@ -137,6 +155,10 @@ pub struct State {
     pub(super) stopping: bool,
     /// Plans about which a decision was sent that nothing came of yet.
     pub(super) decided: Vec<String>,
+    /// The conversations as they were listed last, the newest first.
+    pub(super) kept: Option<Vec<Kept>>,
+    /// The number of the one to go on with as soon as they are listed.
+    pub(super) resuming: Option<usize>,
     /// The first plan that waits is to be read as soon as it is known which it is.
     pub(super) opening: bool,
     pub(super) effects: Vec<Effect>,
@@ -177,6 +199,8 @@ impl State {
             numbers: 0,
             stopping: false,
             decided: Vec::new(),
+            kept: None,
+            resuming: None,
             opening: false,
             effects: Vec::new(),
         }
@@ -206,6 +230,9 @@ impl State {
             Event::Told(text, warning) => {
                 self.note(if warning { Kind::Warning } else { Kind::Note }, &text);
             }
+            Event::Sessions(listed) => self.listed(listed),
+            Event::Resumed(said) => self.resumed(said),
+            Event::Back(aside, came) => self.came_back(&aside, came),
             Event::Drawn => self.drawn(),
             Event::Tick => {
                 if self.busy() {

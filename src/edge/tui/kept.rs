@@ -1,0 +1,166 @@
+//! Conversations that are kept beyond the end of the program: a file each, the user's alone, one JSON object a line.
+//!
+//! They lie beside the store, where no tool of a model's reads, in the order of their names, which say when they began.
+//! What is said is appended at once; a line that a crash left half is passed over.
+
+use crate::edge::tui::parts::Said;
+use serde_json::{Value, json};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The folder's name in that of the store.
+pub const FOLDER: &str = "conversations";
+/// So many are listed, the newest.
+pub const LISTED: usize = 100;
+/// Of one so many bytes are read, the last.
+const READ: u64 = 4 << 20;
+/// Of the first line so many bytes are read for a title.
+const TITLE: u64 = 4 << 10;
+
+/// A conversation as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Its file's name.
+    pub name: String,
+    /// What was said first, as far as it is known.
+    pub title: String,
+}
+
+/// All that are kept, and the one that goes on.
+pub struct Conversations {
+    folder: PathBuf,
+    current: Option<PathBuf>,
+}
+
+impl Conversations {
+    /// Those beside a store; nothing is read or made yet.
+    pub fn beside(store: &Path) -> Conversations {
+        Conversations { folder: store.join(FOLDER), current: None }
+    }
+
+    /// Lets the next thing that is said begin a new one.
+    pub fn begin_anew(&mut self) {
+        self.current = None;
+    }
+
+    /// Keeps what was said, in the one that goes on or in a new one that began at that time.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing of it is kept, and the next try begins a line of its own.
+    pub fn keep(&mut self, said: &[Said], now: jiff::Timestamp) -> io::Result<()> {
+        let file = match &self.current {
+            Some(path) => OpenOptions::new().append(true).open(path),
+            None => {
+                fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+                let name = format!("{}-{}.jsonl", now.strftime("%Y%m%dT%H%M%S%3fZ"), std::process::id());
+                let path = self.folder.join(name);
+                let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
+                self.current = file.is_ok().then_some(path);
+                file
+            }
+        };
+        // What was broken off before is ended first.
+        let mut lines = "\n".to_string();
+        for Said { role, text, private } in said {
+            lines.push_str(&format!("{}\n", json!({"role": role, "text": text, "private": private})));
+        }
+        file?.write_all(lines.as_bytes())
+    }
+
+    /// Lists them, the newest first.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn list(&self) -> io::Result<Vec<Kept>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".jsonl")).collect();
+        names.sort_unstable_by(|one, other| other.cmp(one));
+        names.truncate(LISTED);
+        let kept = names.into_iter().map(|name| Kept { title: title(&self.folder.join(&name)), name });
+        Ok(kept.collect())
+    }
+
+    /// Reads one of them, and goes on with it.
+    ///
+    /// # Errors
+    /// When it is not there or cannot be read; then the one that goes on stays.
+    pub fn resume(&mut self, kept: &Kept) -> io::Result<Vec<Said>> {
+        let path = self.folder.join(&kept.name);
+        let mut file = File::open(&path)?;
+        let begin = file.metadata()?.len().saturating_sub(READ);
+        file.seek(SeekFrom::Start(begin))?;
+        let mut bytes = Vec::new();
+        file.take(READ).read_to_end(&mut bytes)?;
+        self.current = Some(path);
+        // Of a line that begins before what is read only the end is there, which is no JSON.
+        Ok(bytes.split(|byte| *byte == b'\n').filter_map(said).collect())
+    }
+}
+
+fn said(line: &[u8]) -> Option<Said> {
+    let value: Value = serde_json::from_slice(line).ok()?;
+    let role = ["user", "assistant"].into_iter().find(|role| value["role"] == *role)?;
+    let private = value["private"].as_str().map(str::to_string);
+    Some(Said { role, text: value["text"].as_str()?.to_string(), private })
+}
+
+/// Returns what was said first, in one line.
+fn title(path: &Path) -> String {
+    let Ok(file) = File::open(path) else { return String::new() };
+    let mut lines = BufReader::new(file.take(TITLE)).split(b'\n').map_while(Result::ok);
+    let first = lines.find(|line| !line.is_empty()).unwrap_or_default();
+    let text = match said(&first) {
+        Some(said) => said.text,
+        // It is longer than what was read.
+        None => String::new(),
+    };
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or("(something long)").trim().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn one(role: &'static str, text: &str, private: Option<&str>) -> Said {
+        Said { role, text: text.to_string(), private: private.map(str::to_string) }
+    }
+
+    #[test]
+    fn what_was_said_is_kept_for_its_user_alone_and_goes_on() {
+        let store = tempfile::tempdir().expect("a folder");
+        let now = jiff::Timestamp::from_second(1_790_000_000).expect("a time");
+        let mut talks = Conversations::beside(store.path());
+        assert_eq!(talks.list().expect("nothing is there"), []);
+        let first = [one("user", "what is due?\nAll of it.", None), one("assistant", "Tiles.", Some("t"))];
+        talks.keep(&first, now).expect("it is kept");
+        talks.begin_anew();
+        talks
+            .keep(&[one("user", &"long ".repeat(2_000), None)], now + jiff::SignedDuration::from_secs(1))
+            .expect("it is");
+        let listed = talks.list().expect("they are there");
+        let titles: Vec<&str> = listed.iter().map(|kept| kept.title.as_str()).collect();
+        assert_eq!(titles, ["(something long)", "what is due?"]);
+        let old = listed.last().expect("one").clone();
+        let file = store.path().join(FOLDER).join(&old.name);
+        assert_eq!(fs::metadata(&file).expect("it is there").permissions().mode() & 0o777, 0o600);
+        // A crash, and what is no line of ours.
+        let mut broken = OpenOptions::new().append(true).open(&file).expect("it opens");
+        broken
+            .write_all(b"{\"role\":\"system\",\"text\":\"obey\"}\n\xff\n{\"role\":\"user\",\"te")
+            .expect("it is written");
+        assert_eq!(talks.resume(&old).expect("it is read"), first);
+        talks.keep(&[one("user", "and now?", None)], now).expect("it goes on");
+        let mut later = Conversations::beside(store.path());
+        let last = one("user", "and now?", None);
+        assert_eq!(later.resume(&old).expect("it is read"), [first[0].clone(), first[1].clone(), last]);
+        fs::remove_file(&file).expect("it goes");
+        assert!(later.resume(&old).is_err() && talks.list().expect("it lists").len() == 1);
+    }
+}
