@@ -122,6 +122,22 @@ async fn what_warns_goes_out_and_is_said_what_asks_waits_for_the_user_and_what_b
     assert_eq!(sent, ["work"]);
     let kept: Vec<String> = engine.kept_back().into_iter().map(|(tag, _)| tag).collect();
     assert_eq!(kept, ["journal", "private"]);
+    let said = home.ask(&engine, "/tags").await.1;
+    let line = |tag: &str| said.lines().find(|line| line.starts_with(&format!("- {tag}: "))).unwrap_or_default();
+    for (tag, what) in [
+        (
+            "work",
+            "goes to a model elsewhere, and that is said (warn); kept back 0 times since the start, sent elsewhere ",
+        ),
+        ("journal", "goes to a model elsewhere only after /share (ask); kept back "),
+        ("private", "goes to no model elsewhere (block); kept back "),
+    ] {
+        assert!(line(tag).contains(what), "{tag}: {said}");
+    }
+    assert!(!line("private").contains("back 0 times"), "{said}");
+    let stranger = Origin { rights: Rights { see_private: false, ..Rights::HUMAN }, ..origin() };
+    let hidden = engine.ask(ask_from(stranger, "/tags"), engine.new_turn(), &mut |_| {}).await.report.text;
+    assert!(hidden.contains("look in Emacs") && !hidden.contains("journal"), "{hidden}");
     let (again, _) = home.ask(&engine, "and the canoe?").await;
     assert_eq!(again.report.notice, None, "once in a conversation");
 
