@@ -446,7 +446,11 @@ async fn only_emacs_lets_in_and_a_chat_takes_nothing_away() {
             if source == Source::Emacs && rights.approve {
                 continue;
             }
-            assert!(engine.link_gateway(&from, telegram).await.is_err(), "{source:?}");
+            // It lets nobody in: a human at a terminal may do that, and hears what is missing.
+            let links = source == Source::Cli && rights.approve;
+            let refused = engine.link_gateway(&from, telegram).await.expect_err("there is no token");
+            assert_eq!(refused.contains("there is no token"), links, "{source:?}: {refused}");
+            assert_eq!(refused.contains("is decided in Emacs"), !links, "{source:?}: {refused}");
             assert!(engine.pair_gateway(&from, telegram).await.is_err(), "{source:?}");
             assert!(engine.allow_sender(&from, telegram, "7").await.is_err(), "{source:?}");
         }
@@ -472,4 +476,49 @@ fn another_bot_counts_for_itself() {
     let running = Running::start_as(&home, &fake, ANOTHER);
     fake.until(|heard| (heard.offsets.last() == Some(&4)).then_some(()));
     running.core.stop();
+}
+
+#[test]
+fn the_command_line_lists_links_and_unlinks_and_lets_nobody_in() {
+    let home = home();
+    let configured = |words: &str| {
+        let mut command = crate::cli::program(&home);
+        command.env("TELEGRAM_BOT_TOKEN", TOKEN).env("TELEGRAM_URL", "http://127.0.0.1:9");
+        command.args(words.split(' '));
+        command
+    };
+    let listed =
+        || -> Value { crate::cli::Ran::from(configured("gateway list --json").output().expect("it runs")).json() };
+    let told = crate::cli::run(&home, &["gateway"]);
+    assert!(told.status == 0 && told.out.starts_with("telegram     there is no token"), "{told:?}");
+    assert_eq!(listed()["gateways"][0]["state"], "not linked");
+    for (words, status, said) in [
+        ("gateway link telegram", 1, "linked in Emacs or at a terminal; this is neither"),
+        ("gateway link pigeon", 2, "there is no messenger “pigeon”; there is telegram"),
+    ] {
+        let ran: crate::cli::Ran = configured(words).output().expect("it runs").into();
+        assert!(ran.status == status && ran.err.contains(said), "{words}: {ran:?}");
+    }
+    let linked = crate::cli::answering(crate::cli::terminal_of(&configured("gateway"), "gateway link telegram"), "");
+    assert!(
+        linked.status == 0 && linked.out.contains("is linked; who may write is said with a pairing code"),
+        "{linked:?}"
+    );
+    assert_eq!(
+        (listed()["gateways"][0]["linked"].clone(), listed()["gateways"][0]["allowed"].clone()),
+        (json!(true), json!([]))
+    );
+    let gone: crate::cli::Ran = configured("gateway unlink telegram --json").output().expect("it runs").into();
+    assert!(gone.out.contains("is not linked any more"), "{gone:?}");
+    assert_eq!(listed()["gateways"][0]["linked"], false);
+    // Whoever owns the store is asked, and has the last word.
+    let fake = Fake::start();
+    let mut running = Running::start(&home, &fake);
+    running.ask(":action :gateway :platform \"telegram\" :do :link");
+    running.let_in(&fake, 5, 7);
+    let shown = crate::cli::run(&home, &["gateway", "list"]);
+    assert!(shown.out.contains("7 (Ann) may write"), "{shown:?}");
+    let gone = crate::cli::run(&home, &["gateway", "unlink", "telegram"]);
+    assert!(gone.out.contains("is not linked any more"), "{gone:?}");
+    assert!(!running.ask(":action :gateways").contains(":linked t"));
 }

@@ -4,6 +4,7 @@ use crate::domain::query::field::{FIELDS, SORTS, STATES, THINGS, listed};
 use crate::domain::turn::consensus::MOST;
 use crate::edge::cli::clients::Clients;
 use crate::edge::cli::configure::Configure;
+use crate::edge::cli::gateway::Gateways;
 use crate::edge::cli::service::{Install, Uninstall};
 use crate::edge::cli::skills::Skills;
 use clap::error::ErrorKind;
@@ -125,6 +126,19 @@ pub enum Command {
     },
     /// MCP servers of the settings: how each stands, and which tools it lends. Their tools are confirmed in Emacs.
     Servers {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Messengers: how each stands, and who may write; link one, unlink one. Who may write is decided in Emacs.
+    #[command(args_conflicts_with_subcommands = true)]
+    Gateway {
+        /// What to do with them; without a word they are listed.
+        #[command(subcommand)]
+        command: Option<Gateways>,
         /// Where things are.
         #[command(flatten)]
         place: Place,

@@ -15,6 +15,7 @@ mod decide;
 mod doctor;
 pub mod dump;
 pub mod forward;
+pub mod gateway;
 mod handed;
 pub mod ingest;
 mod jobs;

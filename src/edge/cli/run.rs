@@ -19,6 +19,7 @@ use crate::edge::cli::decide::run_plans;
 use crate::edge::cli::doctor::{Wanted, run_doctor};
 use crate::edge::cli::dump;
 use crate::edge::cli::gate::gate;
+use crate::edge::cli::gateway::{Gateways, run_gateway};
 use crate::edge::cli::ingest::{absolute_text, ingested, progress, read};
 use crate::edge::cli::jobs::run_jobs;
 use crate::edge::cli::mcp::run_mcp;
@@ -150,6 +151,9 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         Command::Rules { command, place, json } => run_rules(command.unwrap_or(Rules::List { place, json }), out),
         Command::Skills { command, place, json } => run_skills(command.unwrap_or(Skills::List { place, json }), out),
         Command::Jobs { place, json } => run_jobs(&place, json, out),
+        Command::Gateway { command, place, json } => {
+            run_gateway(command.unwrap_or(Gateways::List { place, json }), out)
+        }
         Command::Servers { place, json } => run_servers(&place, json, out),
         Command::Ask { text, preset, consensus, fork, place, json } => {
             let several = consensus.map(|count| (Mode::Consensus, count)).or(fork.map(|count| (Mode::Fork, count)));

@@ -1,6 +1,7 @@
 //! Messengers as the store knows them: which are linked, who is let in, and what came already.
 //!
-//! Linking, pairing and letting in are done in the user's Emacs alone; whatever takes away counts from every channel.
+//! Pairing and letting in are done in the user's Emacs alone, linking there or at a terminal of the user's; whatever takes
+//! away counts from every channel.
 
 use crate::domain::audit::Ruling;
 use crate::domain::gateway::door::{self, Door};
@@ -203,7 +204,7 @@ impl Engine {
     /// # Errors
     /// When that is not for this channel, something is missing, or it could not be stored.
     pub async fn link_gateway(&self, origin: &Origin, platform: Platform) -> Result<String, String> {
-        only_emacs(origin)?;
+        may_link(origin)?;
         self.load_gateways().await?;
         let _one = self.gateways.deciding.lock().await;
         match platform {
@@ -308,6 +309,11 @@ impl Engine {
         self.say(LogLevel::Info, what);
         Ok(())
     }
+}
+
+/// Linking lets nobody in, so a human at a terminal that the agent did not start may do it, too.
+fn may_link(origin: &Origin) -> Result<(), String> {
+    if origin.source == Source::Cli && origin.rights.may_steer() { Ok(()) } else { only_emacs(origin) }
 }
 
 fn only_emacs(origin: &Origin) -> Result<(), String> {

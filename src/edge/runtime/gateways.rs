@@ -58,7 +58,7 @@ pub(super) async fn follow(engine: Weak<Engine>) {
 ///
 /// # Errors
 /// When the store cannot be read.
-pub(super) async fn list(engine: &Engine) -> Result<Plist, String> {
+pub(in crate::edge) async fn list(engine: &Engine) -> Result<Plist, String> {
     engine.load_gateways().await?;
     Ok(Plist::new().list("gateways", engine.gateways().iter().map(gateway)))
 }

@@ -9,7 +9,7 @@ mod costs;
 pub mod daemon;
 mod editor;
 mod embedding;
-mod gateways;
+pub(in crate::edge) mod gateways;
 mod granted;
 pub mod guests;
 mod hall;

@@ -1,0 +1,148 @@
+//! `passepartout gateway`: the messengers are listed, linked and unlinked. Who may write is decided in Emacs.
+
+use crate::domain::gateway::Platform;
+use crate::domain::inert::exact;
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::edge::cli::args::Place;
+use crate::edge::cli::run::{DONE, Failure, USAGE};
+use crate::edge::cli::session::{block_on, origin, owner, readable, say, with_engine};
+use crate::edge::engine::Engine;
+use crate::edge::engine::boot::Keep;
+use crate::edge::peers::lineage::not_started_by_us;
+use crate::edge::runtime::gateways;
+use clap::Subcommand;
+use serde_json::json;
+use std::io::{IsTerminal, Write};
+
+/// What to do with messengers.
+#[derive(Subcommand, Debug)]
+pub enum Gateways {
+    /// List them: how each stands, who may write, and who wrote and may not.
+    List {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take messages by one, at a terminal. Its token stands in TELEGRAM_BOT_TOKEN or auth-source, and never here.
+    Link {
+        /// Which; telegram is one.
+        platform: String,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take messages by one no more; nobody is answered there.
+    Unlink {
+        /// Which; telegram is one.
+        platform: String,
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Carries it out, by the process that owns the store where there is one.
+///
+/// # Errors
+/// In words for the user.
+pub(super) fn run_gateway(command: Gateways, out: &mut dyn Write) -> Result<u8, Failure> {
+    match command {
+        Gateways::List { place, json } => {
+            let asked = block_on(async {
+                let Some(mut owner) = owner(&place).await? else { return Ok(None) };
+                owner.request("gateways", Plist::new()).await.map(Some)
+            })?;
+            match asked {
+                Some(answer) => print(answer.list_at("gateways"), json, out),
+                None => with_engine(&place, Keep::ToRead, async |engine| {
+                    let listed = gateways::list(engine).await?.build();
+                    print(listed.list_at("gateways"), json, out)
+                }),
+            }
+        }
+        Gateways::Link { platform, place, json } => {
+            let platform = named(&platform)?;
+            if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+                return Err("a messenger is linked in Emacs or at a terminal; this is neither".into());
+            }
+            not_started_by_us(std::process::id()).map_err(|why| format!("a messenger is linked by a human: {why}"))?;
+            rule(&place, platform, "link", json, out)
+        }
+        Gateways::Unlink { platform, place, json } => rule(&place, named(&platform)?, "unlink", json, out),
+    }
+}
+
+fn named(platform: &str) -> Result<Platform, Failure> {
+    Platform::parse(platform).ok_or_else(|| {
+        let known = Platform::ALL.map(Platform::name).join(", ");
+        Failure { text: format!("there is no messenger “{}”; there is {known}", exact(platform)), status: USAGE }
+    })
+}
+
+fn rule(place: &Place, platform: Platform, what: &str, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    let asked = block_on(async {
+        let Some(mut owner) = owner(place).await? else { return Ok(None) };
+        let payload = Plist::new().text("platform", platform.name()).keyword("do", what);
+        owner.request("gateway", payload).await.map(Some)
+    })?;
+    if let Some(answer) = asked {
+        return say(answer.text_at("text").unwrap_or_default(), json, out);
+    }
+    let text = with_engine(place, Keep::OnDiskOnly, async |engine: &std::sync::Arc<Engine>| {
+        let done = match what {
+            // It was looked above who is at the terminal.
+            "link" => engine.link_gateway(&origin(true), platform).await,
+            _ => engine.unlink_gateway(&origin(false), platform).await,
+        };
+        let text = done?;
+        engine.flush().await?;
+        Ok(text)
+    })?;
+    let served = "it is served by an Emacs or a daemon that owns the store, and none runs now";
+    say(&if what == "link" { format!("{text}; {served}") } else { text }, json, out)
+}
+
+fn print(gateways: &[Sexp], as_json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    let people = |gateway: &Sexp, key: &str| gateway.list_at(key).to_vec();
+    if as_json {
+        let one = |gateway: &Sexp| {
+            let who = |key: &str| -> Vec<_> {
+                let one = |person: &Sexp| {
+                    json!({"sender": person.text_at("sender"), "name": person.text_at("name"),
+                           "paired": person.flag_at("paired")})
+                };
+                people(gateway, key).iter().map(one).collect()
+            };
+            json!({
+                "platform": gateway.text_at("platform"), "configured": gateway.flag_at("configured"),
+                "linked": gateway.flag_at("linked"), "named": gateway.text_at("named"),
+                "state": gateway.text_at("state"), "allowed": who("allowed"), "strangers": who("strangers"),
+            })
+        };
+        writeln!(out, "{}", json!({ "gateways": gateways.iter().map(one).collect::<Vec<_>>() }))?;
+        return Ok(DONE);
+    }
+    for gateway in gateways {
+        let text = |key: &str| readable(gateway.text_at(key).unwrap_or_default());
+        let linked = gateway.text_at("named").map(|name| format!(" as {}", readable(name))).unwrap_or_default();
+        writeln!(out, "{:<11}  {}{linked}", text("platform"), text("state"))?;
+        for (key, what) in [("allowed", "may write"), ("strangers", "wrote, and gets no answer")] {
+            for person in people(gateway, key) {
+                let text = |key: &str| readable(person.text_at(key).unwrap_or_default());
+                let paired = if person.flag_at("paired") { ", and sent the code: let them in in Emacs" } else { "" };
+                writeln!(out, "             {} ({}) {what}{paired}", text("sender"), text("name"))?;
+            }
+        }
+    }
+    Ok(DONE)
+}
