@@ -46,7 +46,7 @@ pub(crate) struct Program {
     stream: TcpStream,
     frames: Frames,
     pub(crate) heard: Vec<Sexp>,
-    welcome: Sexp,
+    pub(crate) welcome: Sexp,
     requests: i64,
 }
 
