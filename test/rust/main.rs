@@ -68,6 +68,7 @@ mod provider;
 mod query;
 mod quotations;
 mod recall;
+mod restart;
 mod rules;
 mod runtime;
 mod sandbox;

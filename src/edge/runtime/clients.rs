@@ -633,7 +633,7 @@ mod tests {
                     let number = asked.get("payload").and_then(|p| p.int_at("request")).expect("a number");
                     if let Some(answer) = answer {
                         let reply = format!("(:action :editor-reply :request {number} {answer})");
-                        told.editor.reply(&Sexp::read(&reply).expect("it can be read"));
+                        told.editor.reply(&Sexp::read(&reply).expect("it can be read")).expect("it fits");
                     }
                 }
             }

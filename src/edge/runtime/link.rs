@@ -336,7 +336,9 @@ async fn answering<T>(
                 let payload = read.as_ref().and_then(|message| message.get("payload"));
                 match payload.filter(|payload| payload.name_at("action") == Some("editor-reply")) {
                     Some(payload) => {
-                        own.editor.reply(payload);
+                        if let Err(why) = own.editor.reply(payload) {
+                            own.refuse(None, why);
+                        }
                         waiting.fetch_sub(text.len(), Ordering::Relaxed);
                     }
                     None => early.push(text),
@@ -502,9 +504,10 @@ mod tests {
             let reply =
                 |rest: &str| format!("(:type :response :payload (:action :editor-reply :request {number} {rest}))");
             say(request("hello"));
-            say(reply(":more t :text \"* Ta\""));
+            say(reply(":slice 1 :more t :text \"* Ta\""));
             say(request("status"));
-            say(reply(":open t :tick 1 :size 6 :text \"sk\""));
+            let hash = crate::edge::wire::slices::chain("* Task", 4).hash().to_string();
+            say(reply(&format!(":open t :tick 1 :size 6 :slice 2 :text \"sk\" :hash \"{hash}\"")));
         };
         let starting = answering(own.editor.look("/notes/home.org"), &mut uplink, &waiting, &own);
         let ((seen, early), ()) = tokio::join!(starting, emacs);

@@ -468,7 +468,11 @@ impl Loop {
         match message.name_at("type") {
             Some("event") => self.event(&channel, origin, &payload),
             Some("request") => self.asked(Asked { client: id, origin, payload, seat: letter.seat }),
-            Some("response") if payload.name_at("action") == Some("editor-reply") => channel.editor.reply(&payload),
+            Some("response") if payload.name_at("action") == Some("editor-reply") => {
+                if let Err(why) = channel.editor.reply(&payload) {
+                    channel.refuse(None, why);
+                }
+            }
             _ => channel.refuse(Some(&origin.session.0), "a message of no known type"),
         }
     }
