@@ -16,6 +16,7 @@ pub mod gateway;
 pub mod git;
 pub mod identity;
 pub mod ingest;
+pub mod json_lines;
 pub mod log;
 pub mod mcp;
 pub mod org_file;

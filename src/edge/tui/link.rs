@@ -3,7 +3,7 @@
 //! When nobody owns the store, this process does as long as it runs, and joins itself like any other client.
 
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::peers::greeting::{As, Unmet};
+use crate::edge::peers::greeting::{As, Said, Unmet};
 use crate::edge::peers::join::{Joined, join};
 use crate::edge::peers::pulse::{self, Do, SILENCE, Silence};
 use crate::edge::peers::stream::write;
@@ -123,7 +123,7 @@ async fn connect(store: &Path, home: &dyn Home) -> Result<Joined, String> {
         if owner_of(store).is_none() {
             home.begin().await?;
         }
-        match join(store, As::Tui).await {
+        match join(store, &Said::plain(As::Tui)).await {
             Ok(joined) => return Ok(joined),
             Err(Unmet::Refused(why)) => return Err(why),
             Err(Unmet::Silent(why) | Unmet::Late(why)) => last = why,
