@@ -1,5 +1,6 @@
 //! Everything that touches the world: disk, network, clock, processes, and the one runtime.
 
+pub mod acp;
 pub mod actuator;
 pub mod backup;
 pub mod canaries;

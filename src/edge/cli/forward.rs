@@ -135,6 +135,7 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Repl { .. }
         | Command::Tui { .. }
         | Command::Mcp { .. }
+        | Command::Acp { .. }
         | Command::Plans { .. }
         | Command::Memory { .. }
         | Command::Query { .. }

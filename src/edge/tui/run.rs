@@ -1,8 +1,9 @@
 //! The loop: keys, messages and signals go to the state; what it wants done is done here.
 
+use crate::edge::peers::home::Home;
 use crate::edge::thread;
 use crate::edge::tui::keep;
-use crate::edge::tui::link::{Home, Out, live};
+use crate::edge::tui::link::{Out, live};
 use crate::edge::tui::screen::Screen;
 use crate::edge::tui::state::{Effect, Event, State};
 use crate::edge::tui::theme::Theme;
