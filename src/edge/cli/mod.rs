@@ -1,4 +1,5 @@
 //! The functions behind the command line.
+mod acp;
 pub mod args;
 mod ask;
 mod audit;
@@ -16,6 +17,7 @@ mod doctor;
 pub mod dump;
 pub mod forward;
 mod handed;
+mod home;
 pub mod ingest;
 mod jobs;
 mod mcp;

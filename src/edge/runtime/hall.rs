@@ -11,7 +11,7 @@ use crate::edge::peers::pulse;
 use crate::edge::peers::stream::{Broken, Incoming, write};
 use crate::edge::peers::trust::{Peer, admit, same_user};
 use crate::edge::random;
-use crate::edge::runtime::clients::{About, Channel, ClientId, Kind, OWN};
+use crate::edge::runtime::clients::{About, Channel, ClientId, OWN};
 use crate::edge::runtime::line::{Hold, Line, Lines};
 use crate::edge::runtime::lobby::{Held, taken_out};
 use crate::edge::runtime::outbox::{Limits, Outbox};
@@ -135,6 +135,8 @@ async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) 
         As::Cli => Known::Cli,
         As::Tui => Known::Tui,
         As::Client => Known::Client,
+        As::Mcp => Known::Mcp,
+        As::Acp => Known::Acp,
     };
     let may = at_terminal(process);
     let make = |id, own: &str, outbox| match kind {
@@ -143,6 +145,8 @@ async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) 
         Known::Cli => Channel::cli(id, process, may, outbox),
         Known::Tui => Channel::tui(id, process, may, outbox),
         Known::Client => Channel::client(id, own, said.name.as_deref(), outbox),
+        Known::Mcp => Channel::mcp(id, own, said.name.as_deref(), outbox),
+        Known::Acp => Channel::acp(id, own, said.name.as_deref(), outbox),
     };
     let road =
         Road { name: format!("the socket, process {process}"), pinged: false, process: Some(process), held: None };
@@ -156,6 +160,8 @@ enum Known {
     Cli,
     Tui,
     Client,
+    Mcp,
+    Acp,
 }
 
 /// By which road a client comes.
@@ -205,7 +211,7 @@ impl Door {
         let welcome_words = Welcome {
             client: &channel.name,
             doubt: channel.doubt.as_deref(),
-            session: (channel.kind == Kind::Client).then(|| channel.session()),
+            session: channel.kind.is_program().then(|| channel.session()),
             line: line.token().map(|token| (token, resumed, line.heard())),
         };
         let parts = async {

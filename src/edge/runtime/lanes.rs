@@ -14,7 +14,7 @@ use crate::edge::engine::commands::runs_beside;
 use crate::edge::engine::delegation::{Reported, shown_in};
 use crate::edge::engine::once::{Before, Once};
 use crate::edge::engine::record::{Finished, read_role};
-use crate::edge::engine::turns::{Ask, BROKE, Decided, first_line};
+use crate::edge::engine::turns::{Ask, Attached, BROKE, Decided, first_line};
 use crate::edge::runtime::clients::{Channel, ClientId, Clients};
 use crate::edge::runtime::{Event, show};
 use futures_util::FutureExt;
@@ -144,7 +144,14 @@ impl Lanes {
     pub(super) fn command(&mut self, client: ClientId, origin: Origin, line: &str) {
         self.take(
             client,
-            Ask { text: format!("/{line}"), origin, history: Vec::new(), older: Older::default(), folder: None },
+            Ask {
+                text: format!("/{line}"),
+                origin,
+                history: Vec::new(),
+                older: Older::default(),
+                folder: None,
+                attached: Vec::new(),
+            },
             None,
         );
     }
@@ -547,7 +554,20 @@ async fn once_only(engine: &Engine, once: Option<Once>, turn: &TurnId) -> Result
 pub(super) fn asked(origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Ask {
     let text = payload.text_at("text").unwrap_or("").to_string();
     let folder = folder_in(payload);
-    Ask { origin, text, history: said_in(payload, blotted), older: older_in(payload, blotted), folder }
+    let attached = attached_in(payload, blotted);
+    Ask { origin, text, history: said_in(payload, blotted), older: older_in(payload, blotted), folder, attached }
+}
+
+/// So many texts that came along are taken at once.
+const MOST_ATTACHED: usize = 64;
+
+/// Returns what came along with the user's words, as a client tells it.
+fn attached_in(payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Vec<Attached> {
+    let one = |text: &Sexp| {
+        let name = text.text_at("name").unwrap_or("a text without a name").to_string();
+        Some(Attached { name, text: blotted(text.text_at("text")?) })
+    };
+    payload.list_at("attached").iter().filter_map(one).take(MOST_ATTACHED).collect()
 }
 
 /// Returns where something was typed: the folder of the project that a client names, or that of its file.

@@ -10,7 +10,7 @@ use crate::edge::clock::SystemClock;
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::{self, Boot, Found, Keep, Opened};
-use crate::edge::peers::greeting::{As, Unmet};
+use crate::edge::peers::greeting::{As, Said, Unmet};
 use crate::edge::peers::join::{Joined, join};
 use crate::edge::peers::place::{self, Guard, Listening};
 use crate::edge::peers::pulse::{self, Do, Silence};
@@ -138,7 +138,7 @@ impl Link {
                 }
                 Found::Elsewhere(owner) => owner,
             };
-            match join(folder, As::Emacs).await {
+            match join(folder, &Said::plain(As::Emacs)).await {
                 Ok(joined) => {
                     self.say(
                         "info",

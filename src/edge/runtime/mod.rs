@@ -4,7 +4,7 @@
 //! Of several processes on one store the owner's has the loop; the others join it (see [`link`]).
 
 mod buffers;
-mod clients;
+pub(in crate::edge) mod clients;
 mod costs;
 pub mod daemon;
 mod editor;
@@ -636,7 +636,7 @@ impl Loop {
 
     /// Tells all who hear it how things stand, each Emacs with the heading at its own point.
     fn send_status(&mut self) {
-        let hears = |channel: &Channel| channel.kind != Kind::Cli;
+        let hears = |channel: &Channel| channel.kind.hears_news();
         for (id, client) in self.clients.iter_mut().filter(|(_, client)| hears(&client.channel)) {
             let sees = client.channel.rights().see_private;
             let (busy, focus) = (self.lanes.busy(*id), client.focus.as_ref());
