@@ -125,8 +125,8 @@ the text that the buffer has in this state."
          (state `(,@state :size ,(string-bytes text))))
     (passepartout-events-slices
      text
-     (lambda (slice more)
-       (passepartout-reply request `(,@state :text ,slice :more ,more))
+     (lambda (slice)
+       (passepartout-reply request `(,@state ,@slice))
        t))))
 
 ;;;; Edits

@@ -228,33 +228,54 @@ FUNCTION, unless it is nil, is called with the payload of the response."
       (setq count (/ (1+ count) 2)))
     count))
 
-(defun passepartout-events-slices (text function &optional from life)
-  "Call FUNCTION with each slice of TEXT, after FROM, in order.
-FUNCTION is called with the slice and with whether more follow; when
-it returns nil the rest is dropped.  A few milliseconds' worth are
-handed over at once, the rest after Emacs has had its turn, unless the
-core with the number LIFE has ended meanwhile; it is the running one
-to begin with."
-  (let ((from (or from 0))
-        (life (or life passepartout-events--life))
-        (until (+ (float-time) passepartout-events--slice-seconds))
-        (going t))
+(defun passepartout-events-chain (number before text)
+  "Return the hash of slice NUMBER of a text, which is TEXT.
+BEFORE is the hash of the slice before it, or nil.  That of the last
+slice names all of them, and none of the text is hashed twice."
+  (secure-hash 'sha256
+               (concat (format "%d %s\n" number (or before ""))
+                       (encode-coding-string text 'utf-8-unix t))))
+
+(defun passepartout-events-slices (text function)
+  "Call FUNCTION with each slice of TEXT, in order.
+A slice is a plist of its number :slice, its :text, and :more when
+others follow or the :hash of all of them; when FUNCTION returns nil the
+rest is dropped.  A few milliseconds' worth are handed over at once, the
+rest after Emacs has had its turn, unless the running core has ended
+meanwhile."
+  (passepartout-events--slices text function '(0 0 nil)
+                               passepartout-events--life))
+
+(defun passepartout-events--slices (text function state life)
+  "Go on with `passepartout-events-slices' of TEXT and FUNCTION.
+STATE is (FROM NUMBER HASH): where the next slice begins, and number and
+hash of the one before.  LIFE is the number of the core for which it is."
+  (pcase-let ((`(,from ,number ,hash) state)
+              (until (+ (float-time) passepartout-events--slice-seconds))
+              (going t))
     (while going
       (let* ((end (+ from (passepartout-events--cut text from)))
+             (slice (substring text from end))
              (more (< end (length text))))
-        (setq going (and (funcall function (substring text from end) more)
+        (setq number (1+ number)
+              hash (passepartout-events-chain number hash slice)
+              from end
+              going (and (funcall function
+                                  (if more
+                                      (list :slice number :text slice :more t)
+                                    (list :slice number :text slice
+                                          :hash hash)))
                          more))
-        (setq from end)
         (when (and going (> (float-time) until))
           (setq going nil)
-          (run-at-time 0 nil #'passepartout-events--more-slices
-                       text function from life))))))
+          (run-at-time 0 nil #'passepartout-events--more-slices text function
+                       (list from number hash) life))))))
 
-(defun passepartout-events--more-slices (text function from life)
-  "Go on with `passepartout-events-slices' of TEXT, FUNCTION, FROM and LIFE.
+(defun passepartout-events--more-slices (text function state life)
+  "Go on with `passepartout-events--slices' of TEXT, FUNCTION, STATE and LIFE.
 Another core would not know what it is a slice of."
   (when (eql life passepartout-events--life)
-    (passepartout-events-slices text function from life)))
+    (passepartout-events--slices text function state life)))
 
 ;;;; Reading
 

@@ -33,6 +33,9 @@
 (require 'passepartout-plan)
 (eval-when-compile (require 'subr-x))
 
+(defvar-local passepartout-plan--taken '(0 . nil)
+  "Number and hash of the last slice that came of the text of this buffer.")
+
 (defvar-local passepartout-plan--edited nil
   "The plan and the name of the argument that this buffer edits, as a cons.")
 
@@ -78,6 +81,7 @@ before is still here; \\[passepartout-plan-edit-cancel] throws it away"))
       (let ((inhibit-read-only t)) (erase-buffer))
       (passepartout-plan-edit-mode)
       (setq passepartout-plan--edited (cons plan name)
+            passepartout-plan--taken (cons 0 nil)
             buffer-read-only t)
       (passepartout-plan--fetch-argument 0))))
 
@@ -106,13 +110,28 @@ Until all of it is there the buffer is read-only."
          (with-current-buffer buffer
            (passepartout-plan--take-argument slice)))))))
 
+(defun passepartout-plan--unfit (slice)
+  "Note that SLICE of the text that this buffer edits came.
+Return why it does not fit to those before it, or nil when it does."
+  (pcase-let ((`(,number . ,hash) passepartout-plan--taken)
+              (text (or (plist-get slice :text) "")))
+    (setq number (1+ number)
+          hash (passepartout-events-chain number hash text)
+          passepartout-plan--taken (cons number hash))
+    (cond ((not (eql number (plist-get slice :slice)))
+           "a part of it is missing or came twice")
+          ((not (or (plist-get slice :next)
+                    (equal hash (plist-get slice :hash))))
+           "it is not as the core has it"))))
+
 (defun passepartout-plan--take-argument (slice)
   "Insert SLICE of the text that this buffer edits."
-  (let ((problem (plist-get slice :error))
+  (let ((problem (or (plist-get slice :error)
+                     (passepartout-plan--unfit slice)))
         (next (plist-get slice :next))
         (inhibit-read-only t))
     (if problem
-        (message "The text cannot be fetched: %s"
+        (message "The text cannot be fetched: %s; edit the plan again"
                  (passepartout-view-line problem))
       (save-excursion
         (goto-char (point-max))
@@ -129,21 +148,21 @@ Until all of it is there the buffer is read-only."
   (pcase-let* ((`(,plan . ,name)
                 (or passepartout-plan--edited
                     (user-error "This buffer edits no plan")))
-               (buffer (current-buffer))
-               (first t))
+               (buffer (current-buffer)))
     (when buffer-read-only
       (user-error "The text is still being fetched"))
     (passepartout-events-slices
      (passepartout-events-clean
       (buffer-substring-no-properties (point-min) (point-max)))
-     (lambda (slice more)
+     (lambda (slice)
        (passepartout-request
         :edit-plan
-        `(:plan ,(plist-get plan :id) :name ,name :value ,slice
-          :first ,first :more ,more)
+        `(:plan ,(plist-get plan :id) :name ,name
+          :value ,(plist-get slice :text)
+          :slice ,(plist-get slice :slice) :more ,(plist-get slice :more)
+          :hash ,(plist-get slice :hash))
         (lambda (answer) (passepartout-plan--edit-answered answer buffer))
         (plist-get plan :session))
-       (setq first nil)
        t))
     (quit-window)))
 

@@ -341,14 +341,16 @@ the buffer had after this change.  A long text goes as several changes."
          `(:file ,file :part :begin :size ,(string-bytes text)))
         (passepartout-events-slices
          text
-         (lambda (slice more)
+         (lambda (slice)
            (when (passepartout-sense--sending-p buffer mirror text)
              (passepartout-sense--send
-              `(:file ,file :part :slice :text ,slice))
-             (unless more
+              `(:file ,file :part :slice :slice ,(plist-get slice :slice)
+                :text ,(plist-get slice :text)))
+             (unless (plist-get slice :more)
                (setf (passepartout-sense--mirror-whole mirror) nil)
                (passepartout-sense--send
-                `(:file ,file :part :end :tick ,tick))
+                `(:file ,file :part :end :tick ,tick
+                  :hash ,(plist-get slice :hash)))
                (with-current-buffer buffer (passepartout-sense--flush)))
              t)))))))
 

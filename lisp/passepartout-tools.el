@@ -381,9 +381,8 @@ NAME is the tool's name, and LIFE the number of the core that asked."
     (if (stringp text)
         (passepartout-events-slices
          (passepartout-tools--shortened text most)
-         (lambda (slice more)
-           (passepartout-reply
-            request (list :ok t :text slice :more more))
+         (lambda (slice)
+           (passepartout-reply request `(:ok t ,@slice))
            t))
       (passepartout-reply
        request

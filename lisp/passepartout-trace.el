@@ -145,7 +145,10 @@ followed, and a dot who wanted the same."
             (let ((seconds (plist-get turn :seconds)))
               (if (numberp seconds) (format ", %.1f s" seconds) ""))
             "  ")
-    (when session
+    (when (plist-get turn :proposer)
+      (insert (propertize "for " 'face 'passepartout-quiet)
+              (passepartout-view-line (plist-get turn :proposer) 120) "  "))
+    (when (and session (not (plist-get turn :proposer)))
       (passepartout-view-button
        "chat" (lambda () (passepartout-trace--visit-chat session))
        "Go to the chat of this turn"))

@@ -1,5 +1,6 @@
 //! Everything that touches the world: disk, network, clock, processes, and the one runtime.
 
+pub mod acp;
 pub mod actuator;
 pub mod backup;
 pub mod canaries;
@@ -16,6 +17,7 @@ pub mod gateway;
 pub mod git;
 pub mod identity;
 pub mod ingest;
+pub mod json_lines;
 pub mod log;
 pub mod mcp;
 pub mod org_file;

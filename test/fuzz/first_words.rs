@@ -142,7 +142,7 @@ async fn socket(bytes: &[u8], framed: bool) {
     }
     let ((mut incoming, mut writer), mut theirs) = ends();
     let ours = async {
-        let met = meet(&mut incoming, &mut writer, As::Cli).await;
+        let met = meet(&mut incoming, &mut writer, &Said::plain(As::Cli)).await;
         drop((incoming, writer));
         met
     };

@@ -62,8 +62,10 @@
                    `((:action :editor-reply :request 7 :open t
                       :tick ,(buffer-chars-modified-tick)
                       :state ,(passepartout-act--state-name) :modified t
-                      :read-only nil :size 12 :text "new * 語\nx\n"
-                      :more nil))))
+                      :read-only nil :size 12
+                      :slice 1 :text "new * 語\nx\n"
+                      :hash ,(passepartout-events-chain
+                              1 nil "new * 語\nx\n")))))
     ;; The text does not travel when the core has it, or wants the state.
     (let ((state (passepartout-act--state-name)))
       (dolist (known `((:brief t) (:known ,state)))
@@ -86,6 +88,10 @@
     (let ((answers (passepartout-act-tests--ask :buffer-state :file file)))
       (should (equal (mapcar (lambda (answer) (plist-get answer :more)) answers)
                      '(t nil)))
+      (should (equal (mapcar (lambda (answer) (plist-get answer :slice))
+                             answers)
+                     '(1 2)))
+      (should (plist-get (cadr answers) :hash))
       (should (equal (mapconcat (lambda (answer) (plist-get answer :text))
                                 answers "")
                      (buffer-string))))))

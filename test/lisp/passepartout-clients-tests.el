@@ -13,6 +13,8 @@
 (require 'ert)
 (require 'passepartout-fake)
 (require 'passepartout-clients)
+(require 'passepartout-plan)
+(require 'passepartout-trace)
 
 (defconst passepartout-clients-tests--payload
   '(:clients ((:id 0 :name "this Emacs" :kind :emacs :private t :approve t
@@ -87,6 +89,33 @@
     ;; What this Emacs may do is not granted here.
     (should-error (passepartout-clients-tests--press "this Emacs" "p" t)
                   :type 'user-error)))
+
+(ert-deftest passepartout-clients-plans-and-turns-name-the-program-they-came-from ()
+  (let ((who "an editor by ACP, acp-zed-ab12
+* [[x]]"))
+    (dolist (case (list (cons who t) (cons nil nil)))
+      (with-temp-buffer
+        (passepartout-plan--insert-line
+         (list :id "P1" :tool "org-set-todo" :proposer (car case)) nil)
+        (should (eq (cdr case)
+                    (and (string-match-p
+                          ", proposed by an editor by ACP, acp-zed-ab12 \\*"
+                          (buffer-string))
+                         t)))
+        (should (= 1 (count-lines (point-min) (point-max)))))
+      (with-temp-buffer
+        (passepartout-trace--insert-turn
+         (list :session "acp-zed-ab12/1" :at "2026-03-02T09:00:00Z"
+               :asked "Hello" :status "answered" :proposer (car case)))
+        (goto-char (point-min))
+        (should (eq (cdr case)
+                    (and (search-forward "for an editor by ACP, acp-zed-ab12"
+                                         nil t)
+                         t)))
+        ;; There is no chat of it to go to.
+        (goto-char (point-min))
+        (should-not (eq (cdr case)
+                        (and (search-forward "chat" nil t) t)))))))
 
 (provide 'passepartout-clients-tests)
 ;;; passepartout-clients-tests.el ends here

@@ -146,15 +146,33 @@
 (ert-deftest passepartout-events-slices-are-short-and-whole ()
   (dolist (text (list "" "x" (make-string 200000 ?x) (make-string 70000 ?語)
                       (apply #'concat (make-list 30000 "aé語𝄞"))))
-    (let ((parts nil) (ends nil))
+    (let ((slices nil) (number 0) (hash nil))
       (passepartout-events-slices
-       text (lambda (slice more)
-              (should (<= (string-bytes slice) passepartout-events-text-limit))
-              (push slice parts) (push more ends) t))
+       text (lambda (slice)
+              (should (<= (string-bytes (plist-get slice :text))
+                          passepartout-events-text-limit))
+              (push slice slices)))
       (passepartout-fake-settle)
-      (should (equal text (apply #'concat (reverse parts))))
-      (should-not (car ends))
-      (should (seq-every-p #'identity (cdr ends))))))
+      (should (equal text (mapconcat (lambda (slice) (plist-get slice :text))
+                                     (reverse slices) "")))
+      (dolist (slice (reverse slices))
+        (setq number (1+ number)
+              hash (passepartout-events-chain number hash
+                                              (plist-get slice :text)))
+        (should (eql number (plist-get slice :slice)))
+        (should (eq (eq slice (car slices)) (not (plist-get slice :more))))
+        (should (equal (plist-get slice :hash)
+                       (and (eq slice (car slices)) hash)))))))
+
+(ert-deftest passepartout-events-hashes-of-slices-are-those-of-the-protocol ()
+  ;; As the core has them, and any other program.
+  (should (equal (passepartout-events-chain 1 nil "abc")
+                 "c54a9360f3530330822e8831a5eb56cc189be0c08d8a5b2ea40edfa8db156f46"))
+  (should (equal (passepartout-events-chain
+                  2 (passepartout-events-chain 1 nil "ab") "c")
+                 "743a15d55fe38582224b382f3f4be45e7ce11342890b358255937918748495d1"))
+  (should (equal (passepartout-events-chain 1 nil "é語")
+                 (secure-hash 'sha256 (encode-coding-string "1 \né語" 'utf-8)))))
 
 (ert-deftest passepartout-events-slices-are-for-one-core ()
   (passepartout-fake-with

@@ -351,13 +351,47 @@ End of plan P1.
     (should (equal (passepartout-fake-sent :denial)
                    '((:sensor :denial :plan "P3" :reason "P3 is wrong"))))))
 
+(defun passepartout-plan-tests--argument (text)
+  "Let the core answer with TEXT, all of an argument."
+  (passepartout-fake-answer
+   :plan-argument
+   `(:slice 1 :text ,text :hash ,(passepartout-events-chain 1 nil text))))
+
+(ert-deftest passepartout-plan-a-text-that-came-otherwise-is-not-edited ()
+  (passepartout-fake-with
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (&rest _) "content")))
+      (dolist (answers
+               `(((:slice 2 :text "a"))
+                 ((:text "a"))
+                 ((:slice 1 :text "a"))
+                 ((:slice 1 :text "a" :hash ,(make-string 64 ?0)))
+                 ((:slice 1 :text "a" :next 1) (:slice 1 :text "a" :next 1))
+                 ((:slice 1 :text "a" :next 1)
+                  (:slice 2 :text "b" :hash ,(passepartout-events-chain
+                                              1 nil "ab")))))
+        (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1"))
+        (passepartout-plan-tests--key "C-c C-e")
+        (dolist (answer answers)
+          (passepartout-fake-answer :plan-argument answer))
+        (should buffer-read-only)
+        (should-error (passepartout-plan-edit-finish) :type 'user-error)
+        (should-not (passepartout-fake-sent :edit-plan))
+        ;; It is fetched anew when it is wanted again.
+        (switch-to-buffer passepartout-plan--buffer-name)
+        (passepartout-plan-tests--key "C-c C-e")
+        (passepartout-plan-tests--argument "whole")
+        (should (equal (buffer-string) "whole"))
+        (should-not buffer-read-only)
+        (kill-buffer)))))
+
 (ert-deftest passepartout-plan-an-edit-that-was-not-taken-is-gone-on-with ()
   (passepartout-fake-with
     (passepartout-plan-tests--show (passepartout-plan-tests--plan "P1"))
     (cl-letf (((symbol-function 'completing-read)
                (lambda (&rest _) "content")))
       (passepartout-plan-tests--key "C-c C-e")
-      (passepartout-fake-answer :plan-argument '(:text "old"))
+      (passepartout-plan-tests--argument "old")
       (insert "an hour of work ")
       (passepartout-plan-tests--key "C-c C-c")
       (passepartout-fake-settle)
@@ -371,7 +405,7 @@ End of plan P1.
       (set-buffer-modified-p nil)
       (switch-to-buffer passepartout-plan--buffer-name)
       (passepartout-plan-tests--key "C-c C-e")
-      (passepartout-fake-answer :plan-argument '(:text "new"))
+      (passepartout-plan-tests--argument "new")
       (should (equal (buffer-string) "new")))))
 
 (ert-deftest passepartout-plan-edits-an-argument ()
@@ -383,13 +417,18 @@ End of plan P1.
       (passepartout-plan-tests--key "C-c C-e"))
     (should (eq major-mode 'passepartout-plan-edit-mode))
     ;; The text comes in slices, and can be changed when all is there.
-    (passepartout-fake-answer :plan-argument '(:text "a\n" :next 2))
+    (passepartout-fake-answer :plan-argument
+                              '(:slice 1 :text "a\n" :next 2))
     (should-error (insert "x") :type 'buffer-read-only)
     (should (equal (plist-get (car (last (passepartout-fake-sent
                                           :plan-argument)))
                               :from)
                    2))
-    (passepartout-fake-answer :plan-argument '(:text "y"))
+    (passepartout-fake-answer
+     :plan-argument
+     `(:slice 2 :text "y"
+       :hash ,(passepartout-events-chain
+               2 (passepartout-events-chain 1 nil "a\n") "y")))
     (should (equal (buffer-string) "a\ny"))
     (goto-char (point-max))
     (insert (make-string 70000 ?語))
@@ -402,8 +441,9 @@ End of plan P1.
         (should (equal (mapconcat (lambda (each) (plist-get each :value))
                                   sent "")
                        whole))
-        (should (equal (mapcar (lambda (each) (plist-get each :first)) sent)
-                       (cons t (make-list (1- (length sent)) nil))))
+        (should (equal (mapcar (lambda (each) (plist-get each :slice)) sent)
+                       (number-sequence 1 (length sent))))
+        (should (plist-get (car (last sent)) :hash))
         (should (plist-get (car sent) :more))
         (should-not (plist-get (car (last sent)) :more))))
     (should-not (passepartout-fake-sent :approval))

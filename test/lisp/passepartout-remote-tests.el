@@ -1097,22 +1097,23 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
     (let ((core passepartout-remote-tests--core)
           (answers nil) (sent 0)
           (passepartout-events--slice-seconds -1))
-      (cl-flet ((slice (text first more)
+      (cl-flet ((slice (number text)
                   (passepartout-request
                    :edit-plan `(:plan "P1" :name "text" :value ,text
-                                :first ,first :more ,more)
+                                :slice ,number :more t)
                    (lambda (answer) (push answer answers)) "emacs-7")))
         ;; The first slice goes, the second waits, the third is not cut yet.
         (passepartout-events-slices
          (make-string 150000 ?x)
-         (lambda (text more)
-           (slice text (= 1 (cl-incf sent)) more)
+         (lambda (slice)
+           (cl-incf sent)
+           (slice (plist-get slice :slice) (plist-get slice :text))
            (when (= 1 sent)
              (delete-process (passepartout-remote-tests--core-connection core))
              (passepartout-remote-tests--until
                (eq 'lost (passepartout-remote--road-state
                           passepartout-remote--road)))
-             (slice "the second" nil t)
+             (slice 2 "the second")
              (setf (passepartout-remote--road-tries
                     passepartout-remote--road)
                    0)

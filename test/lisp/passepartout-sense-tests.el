@@ -31,6 +31,18 @@
 (defvar passepartout-sense-tests--mirror nil
   "The bytes that a core would have after the messages so far.")
 
+(defvar passepartout-sense-tests--chain nil
+  "Number and hash of the last slice, as a core has them.")
+
+(defun passepartout-sense-tests--chained (payload)
+  "Take the slice in PAYLOAD as a core does."
+  (pcase-let ((`(,number . ,hash) passepartout-sense-tests--chain))
+    (should (eql (1+ number) (plist-get payload :slice)))
+    (setq passepartout-sense-tests--chain
+          (cons (1+ number)
+                (passepartout-events-chain (1+ number) hash
+                                           (plist-get payload :text))))))
+
 (defun passepartout-sense-tests--bytes (text)
   "Return TEXT as bytes in UTF-8."
   (encode-coding-string text 'utf-8 t))
@@ -48,9 +60,16 @@
                         (set-buffer-multibyte nil)
                         (insert-file-contents-literally file)
                         (buffer-string)))
-              (:begin "")
-              (:slice (concat mirror text))
-              (:end mirror)
+              (:begin
+               (setq passepartout-sense-tests--chain '(0 . nil))
+               "")
+              (:slice
+               (passepartout-sense-tests--chained payload)
+               (concat mirror text))
+              (:end
+               (should (equal (cdr passepartout-sense-tests--chain)
+                              (plist-get payload :hash)))
+               mirror)
               (:closed nil)
               (:change
                (let ((beg (plist-get payload :beg))

@@ -263,6 +263,9 @@
                             answers "")))
       (should (< 1 (length answers)))
       (should-not (plist-get (car (last answers)) :more))
+      (should (plist-get (car (last answers)) :hash))
+      (should (equal (mapcar (lambda (answer) (plist-get answer :slice)) answers)
+                     (number-sequence 1 (length answers))))
       (should (<= 100000 (length text) 150000)))))
 
 (ert-deftest passepartout-tools-a-refusal-of-the-core-is-told-once ()

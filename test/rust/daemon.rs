@@ -87,7 +87,7 @@ fn home() -> Home {
 }
 
 /// A program that asks a model of these replies.
-fn asking(home: &Home, server: &FakeServer) -> Command {
+pub(crate) fn asking(home: &Home, server: &FakeServer) -> Command {
     let mut command = program(home);
     command.env("LOCAL_BASE_URL", server.url()).env("PROVIDER_CASCADE", "local");
     command

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod acp;
 mod acts;
 mod another_user;
 mod approval;
@@ -68,6 +69,7 @@ mod provider;
 mod query;
 mod quotations;
 mod recall;
+mod restart;
 mod rules;
 mod runtime;
 mod sandbox;

@@ -5,9 +5,11 @@ use crate::peers::meanwhile;
 use crate::runtime::Client;
 use crate::support::engine::{Home, origin};
 use passepartout::domain::scope::Level;
+use passepartout::domain::sexp::plist::Plist;
+use passepartout::domain::sexp::reader::Sexp;
 use passepartout::domain::signal::{Origin, Rights};
 use serde_json::{Map, Value, json};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 const TILES: &str = "* TODO Order tiles\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n";
@@ -115,6 +117,63 @@ fn beside_the_owner_of_a_store_it_is_the_owner_who_answers() {
     check_reads(&home, &answers);
     let plans = owner.request("plans", passepartout::domain::sexp::plist::Plist::new());
     assert_eq!(plans.list_at("plans").len(), 1, "the user sees it in Emacs");
+}
+
+/// Whoever started the program, and whatever it calls itself: it is what it is, for as long as it stays.
+#[test]
+fn the_owner_knows_another_agent_as_what_it_is_and_grants_it_nothing() {
+    let home = home();
+    let mut owner = Client::start(&home, None, "\"recall\"");
+    let mut child = program(&home).arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let (mut input, output) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+    let mut output = BufReader::new(output);
+    let mut answer = |owner: &mut Client, line: &str| {
+        meanwhile(owner, || {
+            writeln!(input, "{line}").expect("it reads");
+            let mut line = String::new();
+            output.read_line(&mut line).expect("it answers");
+            serde_json::from_str::<Value>(&line).expect("JSON")
+        })
+    };
+    answer(&mut owner, HELLO);
+    let row = |owner: &mut Client| {
+        let rows = owner.request("clients", Plist::new());
+        rows.list_at("clients").iter().find(|row| row.name_at("kind") == Some("mcp")).cloned()
+    };
+    // Answered after the joining that follows the first line.
+    answer(&mut owner, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let there = row(&mut owner).expect("it is listed before it asks for anything");
+    let name = there.text_at("name").expect("a name").to_string();
+    assert!(name.starts_with("“fake” (mcp-fake-"), "{name}");
+    assert!(there.flag_at("ruled") && !there.flag_at("private") && !there.flag_at("approve"), "{there}");
+    let id = there.int_at("id").expect("a number");
+    for grant in ["private", "approve"] {
+        let granted = owner.request("client-grant", Plist::new().int("client", id).keyword("grant", grant));
+        let why = granted.text_at("error").expect("it is refused");
+        assert!(why.contains("nothing is ever granted to it"), "{grant}: {why}");
+    }
+    let (text, failed) = told(&answer(&mut owner, &call(2, "memory-read", json!({"id": "diary"}))));
+    assert!(failed && !text.contains("CANARYKEY"), "{text}");
+    answer(&mut owner, &call(3, "org-set-todo", json!({"id": "tiles", "state": "DONE"})));
+    assert_eq!(row(&mut owner).and_then(|row| row.int_at("id")), Some(id), "it stays");
+    let plans = owner.request("plans", Plist::new());
+    let by = |row: &Sexp| row.text_at("proposer").unwrap_or_default().to_string();
+    let proposers: Vec<String> = plans.list_at("plans").iter().map(by).collect();
+    assert!(proposers.len() == 1 && proposers[0].starts_with("an agent by MCP, mcp-fake-"), "{proposers:?}");
+    let turns = owner.request("trace", Plist::new());
+    let turns: Vec<String> = turns.list_at("turns").iter().map(by).collect();
+    assert!(!turns.is_empty() && turns.iter().all(|by| *by == proposers[0]), "{turns:?}");
+    let listed = run(&home, &["plans", "list"]);
+    assert!(listed.out.contains(&format!("proposed by {}", proposers[0])), "{listed:?}");
+    let ended = owner.request("client-end", Plist::new().int("client", id));
+    assert!(ended.text_at("text").is_some_and(|text| text.contains("was sent away")), "{ended}");
+    // Who was sent away may come again, as what it is.
+    let (text, failed) = told(&answer(&mut owner, &call(4, "memory-read", json!({"id": "tiles"}))));
+    assert!(!failed && text.contains("The white ones."), "{text}");
+    let again = row(&mut owner).expect("it came again");
+    assert!(again.int_at("id") != Some(id) && !again.flag_at("private"), "{again}");
+    drop(input);
+    assert!(child.wait().expect("it ends").success());
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub(crate) struct Program {
     stream: TcpStream,
     frames: Frames,
     pub(crate) heard: Vec<Sexp>,
-    welcome: Sexp,
+    pub(crate) welcome: Sexp,
     requests: i64,
 }
 
@@ -61,9 +61,9 @@ impl Program {
         (program, payload_of(&greeting).clone())
     }
 
-    /// Connects, proves that it knows the cookie, and says more of itself.
+    /// Connects, and both ends prove that they know the cookie.
     #[track_caller]
-    pub(crate) fn join(home: &Home, at: SocketAddr, more: &str) -> Program {
+    pub(crate) fn proved(home: &Home, at: SocketAddr) -> Program {
         let (mut program, greeting) = Program::connected(at);
         assert_eq!(greeting.to_string().matches(':').count(), 4, "nothing but action, protocol and nonce: {greeting}");
         let meeting = meeting(&greeting, at);
@@ -71,12 +71,24 @@ impl Program {
         program.send(&prove(&meeting, &meeting.proof(&cookie, End::Client)));
         let proof = program.next().expect("it proves itself");
         assert!(meeting.holds(&cookie, End::Server, text(&proof, "mac")), "{proof}");
+        program
+    }
+
+    /// Connects as [`Program::proved`] does, says more of itself, and is let in.
+    #[track_caller]
+    pub(crate) fn join(home: &Home, at: SocketAddr, more: &str) -> Program {
+        let mut program = Program::proved(home, at);
         program.send(&format!(
             "(:type :event :payload (:action :handshake :protocol 2 :version \"test\" :as :client :name \"a test\" {more}))"
         ));
         program.welcome = payload_of(&program.next().expect("it is let in")).clone();
         assert_eq!(program.welcome.name_at("action"), Some("handshake"), "{}", program.welcome);
         program
+    }
+
+    /// Ends the connection without a word.
+    pub(crate) fn cut(&self) {
+        self.stream.shutdown(Shutdown::Both).expect("it is cut");
     }
 
     pub(crate) fn send(&mut self, text: &str) {
@@ -489,7 +501,7 @@ fn a_connection_that_breaks_anywhere_in_an_answer_is_taken_up_without_a_message_
             program.next().expect("it is being told");
         }
         let seen = program.heard.last().and_then(|m| m.get("meta")?.int_at("number")).unwrap_or(0);
-        program.stream.shutdown(Shutdown::Both).expect("it is cut");
+        program.cut();
         let mut again = Program::join(&home, at, &format!(":resume \"{token}\" :seen {seen}"));
         assert!(again.welcome.flag_at("resumed"), "{}", again.welcome);
         assert_eq!(again.welcome.text_at("resume"), Some(token.as_str()));

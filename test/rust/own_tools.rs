@@ -1,7 +1,7 @@
 //! Tools of the user's own: declared by the owner's Emacs alone, judged like the builtin ones, bounded in every way.
 
 use crate::peers::join;
-use crate::runtime::{Client, action, says};
+use crate::runtime::{Client, action, hash_of, says};
 use crate::support::engine::{Home, ask, origin, provide, status, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use async_trait::async_trait;
@@ -573,8 +573,8 @@ fn a_declared_tool_is_called_over_messages_and_the_first_answer_counts() {
     let taken = declare(&mut client, &weather(30));
     assert_eq!(taken.text_at("error"), None, "{taken}");
     client.own_answers.push_back(vec![
-        ":ok t :text \"It will \" :more t".to_string(),
-        ":ok t :text \"rain.\"".to_string(),
+        ":ok t :slice 1 :text \"It will \" :more t".to_string(),
+        format!(":ok t :slice 2 :text \"rain.\" :hash \"{}\"", hash_of(&["It will ", "rain."])),
         ":ok t :text \"Or not.\"".to_string(),
     ]);
     client.say("what is the weather?");
@@ -597,15 +597,17 @@ fn a_declared_tool_is_called_over_messages_and_the_first_answer_counts() {
 #[test]
 fn a_tool_that_never_answers_or_says_too_much_ends_in_its_time() {
     let home = Home::new(&[("home.org", NOTE)]);
-    let replies =
-        [asks_for_weather(), says(&["No."]), asks_for_weather(), says(&["No."]), asks_for_weather(), says(&["No."])];
+    let replies = (0..4).flat_map(|_| [asks_for_weather(), says(&["No."])]);
     let server = FakeServer::start(replies);
     let mut client = Client::start(&home, Some(&server), "\"fake\"");
     declare(&mut client, &weather(1));
-    let much = format!(":ok t :text \"{}\" :more t", "x".repeat(60_000));
+    let slice = "x".repeat(60_000);
+    let much = |number: u64| format!(":ok t :slice {number} :text \"{slice}\" :more t");
+    let last = format!(":ok t :slice 8 :text \"{slice}\" :hash \"{}\"", hash_of(&[slice.as_str(); 8]));
     for (answers, said) in [
         (vec![], "did not answer within 1 seconds"),
-        (vec![much; 8].into_iter().chain([":ok t".to_string()]).collect(), "far more than its 100000 characters"),
+        ((1..8).map(much).chain([last]).collect(), "far more than its 100000 characters"),
+        (vec![much(1), much(3)], "slice 3 of a text came where slice 2 was due"),
         (vec![":ok nil :begun t :text \"weather failed: no town\"".to_string()], "weather failed: no town"),
     ] {
         client.own_answers.push_back(answers);

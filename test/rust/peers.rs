@@ -2,8 +2,8 @@
 
 use crate::cli::{at_terminal, run};
 use crate::runtime::{
-    Buffer, Client, PATIENCE, TILES, action, approve, display, mark_done, parked, payload_of, read_plan, say_yes, says,
-    settings, text,
+    Buffer, Client, PATIENCE, TILES, action, approve, display, hash_of, mark_done, parked, payload_of, read_plan,
+    say_yes, says, settings, text,
 };
 use crate::support::engine::Home;
 use crate::support::fake_server::FakeServer;
@@ -399,8 +399,8 @@ fn who_goes_away_takes_its_turns_along_and_its_buffers() {
     let text_of = "* Typed and not saved\n* Twice\n* Thrice\n";
     for part in [
         Plist::new().keyword("part", "begin").int("size", text_of.len() as i64),
-        Plist::new().keyword("part", "slice").text("text", text_of),
-        Plist::new().keyword("part", "end").int("tick", 1),
+        Plist::new().keyword("part", "slice").int("slice", 1).text("text", text_of),
+        Plist::new().keyword("part", "end").int("tick", 1).text("hash", hash_of(&[text_of])),
     ] {
         second.event("buffer-update", part.text("file", home.file("home.org")));
     }

@@ -140,6 +140,7 @@ const WITHOUT_JSON: &[(&str, &str)] = &[
     ("reach", "it hands on what another program says"),
     ("tui", "it draws on a terminal"),
     ("mcp", "it prints messages of the protocol, which are JSON"),
+    ("acp", "it prints messages of the protocol, which are JSON"),
 ];
 
 #[test]

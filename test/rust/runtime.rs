@@ -5,6 +5,7 @@ use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::sexp::plist::{Plist, message};
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::edge::runtime::Core;
+use passepartout::edge::wire::slices::Chain;
 use serde_json::json;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
@@ -176,14 +177,16 @@ impl Client {
                         reply().flag("open", true).int("tick", buffer.tick).int("size", buffer.text.len() as i64);
                     let (first, rest) = buffer.text.split_at(buffer.text.len().min(7));
                     vec![
-                        open.text("text", first).flag("more", true),
+                        open.int("slice", 1).text("text", first).flag("more", true),
                         reply()
                             .flag("open", true)
                             .flag("modified", buffer.modified)
                             .int("tick", buffer.tick)
                             .int("size", buffer.text.len() as i64)
                             .text("state", buffer.tick.to_string())
-                            .text("text", rest),
+                            .int("slice", 2)
+                            .text("text", rest)
+                            .text("hash", hash_of(&[first, rest])),
                     ]
                 }
             },
@@ -284,6 +287,13 @@ impl Drop for Client {
     }
 }
 
+/// The hash of all slices of a text.
+pub(crate) fn hash_of(slices: &[&str]) -> String {
+    let mut chain = Chain::default();
+    slices.iter().for_each(|slice| chain.add(slice));
+    chain.hash().to_string()
+}
+
 pub(crate) fn payload_of(message: &Sexp) -> &Sexp {
     static NONE: Sexp = Sexp::Nil;
     message.get("payload").unwrap_or(&NONE)
@@ -328,7 +338,8 @@ fn requests_are_answered_each_with_its_number() {
     assert!(doctor.text_at("verdict").is_some());
     let error = client.request("teleport", Plist::new());
     assert_eq!(error.text_at("error"), Some("there is no request “teleport”"));
-    let error = client.request("edit-plan", Plist::new().text("plan", "P1").flag("first", true));
+    let error =
+        client.request("edit-plan", Plist::new().text("plan", "P1").int("slice", 1).text("hash", hash_of(&[""])));
     assert_eq!(error.text_at("error"), Some("there is no plan P1"));
 }
 
@@ -706,10 +717,11 @@ fn changes_of_a_buffer_move_focus_and_memory() {
     // The whole text in slices, cut anywhere between characters.
     let whole = "* Eins\ntext\n* Zwei ★\nmore\n";
     update(&client, "begin", Plist::new().int("size", whole.len() as i64));
-    for slice in ["* Eins\nte", "xt\n* Zw", "ei ★", "\nmore\n"] {
-        update(&client, "slice", Plist::new().text("text", slice));
+    let slices = ["* Eins\nte", "xt\n* Zw", "ei ★", "\nmore\n"];
+    for (number, slice) in (1_u64..).zip(slices) {
+        update(&client, "slice", Plist::new().int("slice", number).text("text", slice));
     }
-    update(&client, "end", Plist::new().int("tick", 3));
+    update(&client, "end", Plist::new().int("tick", 3).text("hash", hash_of(&slices)));
     point(&client, whole.len() - 2);
     client.status("the whole text", |s| s.text_at("focus-title") == Some("Zwei ★") && s.int_at("headings") == Some(2));
 
@@ -723,8 +735,8 @@ fn changes_of_a_buffer_move_focus_and_memory() {
         client.wait("resync", |m| action(m) == Some("resync"));
         assert_eq!(client.resyncs.len(), n + 1);
         update(&client, "begin", Plist::new());
-        update(&client, "slice", Plist::new().text("text", whole));
-        update(&client, "end", Plist::new().int("tick", 4));
+        update(&client, "slice", Plist::new().int("slice", 1).text("text", whole));
+        update(&client, "end", Plist::new().int("tick", 4).text("hash", hash_of(&[whole])));
     }
     client.status("what was there", |s| s.text_at("focus-title") == Some("Zwei ★"));
 
@@ -1079,20 +1091,31 @@ fn a_long_plan_travels_in_pages_and_counts_only_when_all_were_displayed() {
 
     // The argument is edited: it comes and goes in slices, and the new plan has to be read anew.
     let mut text = String::new();
-    let mut from = Some(0);
+    let (mut from, mut chain) = (Some(0), Chain::default());
     while let Some(at) = from {
-        let asked = Plist::new().text("plan", id.as_str()).text("name", "content").int("from", at as i64);
-        let slice = client.request("plan-argument", asked);
-        text.push_str(slice.text_at("text").expect("a slice"));
+        let asked = |at: usize| Plist::new().text("plan", id.as_str()).text("name", "content").int("from", at as i64);
+        let slice = client.request("plan-argument", asked(at));
+        let part = slice.text_at("text").expect("a slice");
+        text.push_str(part);
+        chain.add(part);
         from = slice.count_at("next");
+        assert_eq!(slice.int_at("slice"), Some(chain.number() as i64), "{slice}");
+        assert_eq!(slice.text_at("hash"), from.is_none().then(|| chain.hash()), "the last names all of them");
+        assert!(client.request("plan-argument", asked(at + 1)).text_at("error").is_some(), "no slice begins there");
     }
     assert_eq!(text, content);
+    assert!(chain.number() > 1);
     let edit = |value: &str| Plist::new().text("plan", id.as_str()).text("name", "content").text("value", value);
     let half = text.len() / 2;
-    assert!(
-        client.request("edit-plan", edit(&text[..half]).flag("first", true).flag("more", true)).get("plan").is_none()
-    );
-    let answer = client.request("edit-plan", edit(&text[half..]));
+    let first = edit(&text[..half]).int("slice", 1).flag("more", true);
+    assert!(client.request("edit-plan", first).get("plan").is_none());
+    let hash = hash_of(&[&text[..half], &text[half..]]);
+    let last = |hash: &str| edit(&text[half..]).int("slice", 2).text("hash", hash);
+    let strange = client.request("edit-plan", last(&"0".repeat(64)));
+    assert!(strange.text_at("error").is_some_and(|why| why.contains("do not have the hash")), "{strange}");
+    assert!(client.request("edit-plan", last(&hash)).text_at("error").is_some(), "nothing of it is left");
+    assert!(client.request("edit-plan", edit(&text[..half]).int("slice", 1).flag("more", true)).get("plan").is_none());
+    let answer = client.request("edit-plan", last(&hash));
     let new = answer.get("plan").expect("the new plan").clone();
     assert_eq!(new.text_at("title"), plan.text_at("title"));
     refused(&mut client, &new);

@@ -153,7 +153,8 @@ async fn what_a_messenger_brings_is_for_skills_that_name_it() {
         let Some(house) = House::new(&text, Level::Allow, vec![self::says("The model says.")]).await else { return };
         let origin = Origin { source: Source::Gateway, rights, ..origin() };
         let (text, turn, mut said) = ("the house".to_string(), house.engine.new_turn(), String::new());
-        let ask = Ask { origin, text, history: Vec::new(), older: Default::default(), folder: None };
+        let ask =
+            Ask { origin, text, history: Vec::new(), older: Default::default(), folder: None, attached: Vec::new() };
         house.engine.ask(ask, turn, &mut |piece| said.push_str(piece.text())).await;
         assert_eq!(said, expected, "{sensor}");
         house.engine.close().await;

@@ -2,43 +2,64 @@
 
 use crate::network::{Program, cookie_of, meeting, owner};
 use crate::peers::meanwhile;
-use crate::runtime::{TILES, payload_of};
+use crate::runtime::{Client, TILES, action, payload_of};
 use crate::support::engine::Home;
+use passepartout::domain::sexp::plist::Plist;
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::edge::wire::proof::End;
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::path::Path;
+
+/// Who does something in a transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    /// The program says it.
+    Program,
+    /// The core does.
+    Core,
+    /// The user's Emacs does, to the core.
+    Emacs,
+    /// Nobody: the connection breaks, and the program makes another one.
+    Break,
+}
 
 /// One line: who says it, and what.
 struct Line {
-    /// The program, and not the core.
-    ours: bool,
+    who: Who,
     text: String,
     said: Sexp,
 }
 
-/// Returns the lines of the transcript, in order; a message may go over several.
-fn lines() -> Vec<Line> {
+/// Returns the lines of one of the transcripts, in order; a message may go over several.
+fn lines(number: usize) -> Vec<Line> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/PROTOCOL.org");
     let text = std::fs::read_to_string(file).expect("the document is there");
-    let chapter = text.split("\n* A transcript\n").nth(1).expect("it has a transcript");
+    let chapter = text.split("\n* Transcripts\n").nth(1).expect("it has transcripts");
     let chapter = chapter.split("\n* ").next().unwrap_or_default();
-    let block = chapter.split("#+begin_example\n").nth(1).and_then(|rest| rest.split("#+end_example").next());
-    let mut found: Vec<(bool, String)> = Vec::new();
-    for line in block.expect("it has an example").lines() {
-        match (line.strip_prefix("C "), line.strip_prefix("S "), found.last_mut()) {
-            (Some(text), _, _) => found.push((true, text.to_string())),
-            (None, Some(text), _) => found.push((false, text.to_string())),
-            (None, None, Some((_, text))) => {
+    let blocks: Vec<&str> = chapter.split("#+begin_example\n").skip(1).collect();
+    assert_eq!(blocks.len(), 3, "each is replayed");
+    let block = blocks[number].split("#+end_example").next().expect("it ends");
+    let mut found: Vec<(Who, String)> = Vec::new();
+    for line in block.lines() {
+        let who = match line.split_at_checked(2).map(|(who, _)| who) {
+            Some("C ") => Who::Program,
+            Some("S ") => Who::Core,
+            Some("E ") => Who::Emacs,
+            Some("--") => Who::Break,
+            _ => {
+                let (_, text) = found.last_mut().unwrap_or_else(|| panic!("it begins with who says it: {line}"));
                 text.push(' ');
                 text.push_str(line.trim());
+                continue;
             }
-            (None, None, None) => panic!("a line begins with who says it: {line}"),
-        }
+        };
+        found.push((who, line.get(2..).unwrap_or_default().to_string()));
     }
-    let read = |(ours, text): (bool, String)| {
-        let said = Sexp::read(&text).unwrap_or_else(|why| panic!("{why}: {text}"));
-        Line { ours, text, said }
+    let read = |(who, text): (Who, String)| {
+        let said = if who == Who::Break { Ok(Sexp::Nil) } else { Sexp::read(&text) };
+        let said = said.unwrap_or_else(|why| panic!("{why}: {text}"));
+        Line { who, text, said }
     };
     found.into_iter().map(read).collect()
 }
@@ -72,11 +93,12 @@ fn filled(said: &Sexp, bound: &Bound) -> Sexp {
     }
 }
 
-/// Returns the next message that is no `:status` and no `:log`: these come whenever something changes.
+/// Returns the next message that does not tell how something stands: these come whenever it changes.
 fn next(program: &mut Program, heard: &mut VecDeque<Sexp>) -> Option<Sexp> {
     loop {
         let next = heard.pop_front().or_else(|| program.next())?;
-        if !matches!(next.name_at("type"), Some("status" | "log")) {
+        let tells = matches!(next.name_at("type"), Some("status" | "log")) || action(&next) == Some("plan-changed");
+        if !tells {
             return Some(next);
         }
     }
@@ -102,32 +124,102 @@ fn whole(program: &mut Program, heard: &mut VecDeque<Sexp>) -> Option<Sexp> {
     Some(told)
 }
 
+/// A program, as far as the transcript has come.
+struct Play<'a> {
+    home: &'a Home,
+    owner: &'a mut Client,
+    at: SocketAddr,
+    program: Program,
+    heard: VecDeque<Sexp>,
+    bound: Bound,
+}
+
+impl Play<'_> {
+    fn run(&mut self, lines: Vec<Line>) {
+        for Line { who, text, said } in lines {
+            match who {
+                Who::Program => self.program.send(&filled(&said, &self.bound).to_string()),
+                Who::Core => self.hears(&text, &said),
+                Who::Emacs => {
+                    let asked = filled(&said, &self.bound);
+                    let payload = payload_of(&asked);
+                    let number = |key: &str| payload.int_at(key).expect("a number");
+                    let grant = Plist::new().int("client", number("client"));
+                    let grant = grant.keyword("grant", payload.name_at("grant").expect("what is granted"));
+                    assert_eq!(payload.name_at("action"), Some("client-grant"), "{asked}");
+                    let granted = self.owner.request("client-grant", grant);
+                    assert!(granted.text_at("error").is_none(), "{granted}");
+                }
+                Who::Break => {
+                    self.program.cut();
+                    self.program = Program::proved(self.home, self.at);
+                    self.heard.clear();
+                }
+            }
+        }
+        let (program, heard) = (&mut self.program, &mut self.heard);
+        assert_eq!(next(program, heard), None, "the core ends the connection of who leaves");
+    }
+
+    fn hears(&mut self, text: &str, said: &Sexp) {
+        let (program, heard) = (&mut self.program, &mut self.heard);
+        // Its Emacs answers what the core asks of it meanwhile.
+        let told = meanwhile(self.owner, || whole(program, heard));
+        let told = told.unwrap_or_else(|| panic!("it ended before {text}"));
+        let before = self.bound.clone();
+        assert!(fits(said, &told, &mut self.bound), "said:\n{told}\nand not:\n{text}\n{before:?}");
+    }
+}
+
+fn name(text: &str) -> Sexp {
+    Sexp::text(text.to_string())
+}
+
+fn version() -> Bound {
+    Bound::from([("VERSION".to_string(), name(env!("CARGO_PKG_VERSION")))])
+}
+
 #[test]
 fn what_the_transcript_of_the_protocol_says_is_what_is_said() {
     let home = Home::new(&[("home.org", TILES)]);
     let (mut owner, at) = owner(&home, None);
-    let (mut program, greeting) = Program::connected(at);
+    let (program, greeting) = Program::connected(at);
     let meeting = meeting(&greeting, at);
     let cookie = cookie_of(&home);
-    let text = |text: &str| Sexp::text(text.to_string());
-    let mut bound = Bound::from([
-        ("CLIENT-NONCE".to_string(), text(&meeting.client)),
-        ("CLIENT-MAC".to_string(), text(&meeting.proof(&cookie, End::Client))),
-        ("CORE-MAC".to_string(), text(&meeting.proof(&cookie, End::Server))),
-        ("VERSION".to_string(), text(env!("CARGO_PKG_VERSION"))),
+    let mut bound = version();
+    bound.extend([
+        ("CLIENT-NONCE".to_string(), name(&meeting.client)),
+        ("CLIENT-MAC".to_string(), name(&meeting.proof(&cookie, End::Client))),
+        ("CORE-MAC".to_string(), name(&meeting.proof(&cookie, End::Server))),
     ]);
-    let mut heard: VecDeque<Sexp> = program.heard.clone().into();
-    for line in lines() {
-        if line.ours {
-            program.send(&filled(&line.said, &bound).to_string());
-            continue;
-        }
-        // Its Emacs answers what the core asks of it meanwhile.
-        let told = meanwhile(&mut owner, || whole(&mut program, &mut heard));
-        let told = told.unwrap_or_else(|| panic!("it ended before {}", line.text));
-        let before = bound.clone();
-        assert!(fits(&line.said, &told, &mut bound), "said:\n{told}\nand not:\n{}\n{before:?}", line.text);
-    }
-    assert_eq!(next(&mut program, &mut heard), None, "the core ends the connection of who leaves");
-    assert!(payload_of(&program.heard[0]).text_at("nonce").is_some());
+    let heard = program.heard.clone().into();
+    let mut play = Play { home: &home, owner: &mut owner, at, program, heard, bound };
+    play.run(lines(0));
+    assert!(payload_of(&play.program.heard[0]).text_at("nonce").is_some());
+}
+
+#[test]
+fn a_connection_that_breaks_is_taken_up_as_the_protocol_says() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let (mut owner, at) = owner(&home, None);
+    let program = Program::proved(&home, at);
+    let mut play = Play { home: &home, owner: &mut owner, at, program, heard: VecDeque::new(), bound: version() };
+    play.run(lines(1));
+    let turns = owner.request("trace", Plist::new());
+    assert_eq!(turns.list_at("turns").len(), 1, "what was said twice was asked once: {turns}");
+}
+
+#[test]
+fn a_plan_is_approved_by_a_program_as_the_protocol_says() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let (mut owner, at) = owner(&home, None);
+    let program = Program::proved(&home, at);
+    // The program is the first that joins, and the user is shown its number.
+    let mut bound = version();
+    bound.insert("NUMBER".to_string(), Sexp::int(1_u64));
+    let mut play = Play { home: &home, owner: &mut owner, at, program, heard: VecDeque::new(), bound };
+    play.run(lines(2));
+    let stands = play.bound.get("STANDS").cloned().expect("how the plan stands");
+    assert_eq!(stands.text_at("status"), Some("done"), "{stands}");
+    assert!(home.read_file("home.org").contains("** DONE Order tiles"));
 }

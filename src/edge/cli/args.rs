@@ -196,6 +196,15 @@ pub enum Command {
         #[command(flatten)]
         place: Place,
     },
+    /// Be the agent of another editor: the Agent Client Protocol on standard input and output.
+    ///
+    /// It reads what is not private. What it would change waits as a flight plan, which is decided about in the editor
+    /// only where you let it, in Emacs.
+    Acp {
+        /// Where things are.
+        #[command(flatten)]
+        place: Place,
+    },
     /// Find headings: words, "phrases", tag:work, todo:TODO, deadline:<2026-12-01, -tag:someday, sort:deadline.
     ///
     /// Terms side by side must all fit; “or” takes one side or the other; “-” and “not” turn one around; parentheses

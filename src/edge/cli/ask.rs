@@ -276,6 +276,7 @@ fn here(
             history: Vec::new(),
             older: Default::default(),
             folder,
+            attached: Vec::new(),
         };
         let own = ask.origin.session.clone();
         if matches!(tape, Tape::None) && engine.beside().is_none() {

@@ -185,7 +185,14 @@ fn here(place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failu
                 continue;
             }
             let (folder, history) = (std::env::current_dir().ok(), talk.said.iter().cloned().collect());
-            let ask = Ask { origin: origin(false), text: line.clone(), history, older: Default::default(), folder };
+            let ask = Ask {
+                origin: origin(false),
+                text: line.clone(),
+                history,
+                older: Default::default(),
+                folder,
+                attached: Vec::new(),
+            };
             let (turn, mut answer) = (engine.new_turn(), String::new());
             let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece.text())).await;
             engine.flush().await?;

@@ -24,7 +24,7 @@ use crate::edge::config::Config;
 use crate::edge::doctor::gone;
 use crate::edge::engine::Engine;
 use crate::edge::engine::time::Preview;
-use crate::edge::peers::greeting::{As, Unmet};
+use crate::edge::peers::greeting::{As, Said as Greeting, Unmet};
 use crate::edge::peers::join::{Joined, join};
 use crate::edge::peers::pulse::{self, Do, SILENCE, Silence};
 use crate::edge::peers::stream::write;
@@ -136,6 +136,7 @@ pub async fn at_owner(engine: &Arc<Engine>, origin: &Origin, words: Vec<String>)
         | Command::Tui { .. }
         | Command::Mcp { .. }
         | Command::Gateway { .. }
+        | Command::Acp { .. }
         | Command::Plans { .. }
         | Command::Memory { .. }
         | Command::Query { .. }
@@ -230,6 +231,14 @@ impl Owner {
     /// # Errors
     /// In words, when it says no.
     pub async fn join(config: &Config) -> Result<Met, String> {
+        Owner::join_as(config, &Greeting::plain(As::Cli)).await
+    }
+
+    /// Does the same as something else than a command.
+    ///
+    /// # Errors
+    /// In words, when it says no.
+    pub async fn join_as(config: &Config, this: &Greeting) -> Result<Met, String> {
         let (begun, store) = (tokio::time::Instant::now(), &config.store);
         if owner_of(store).is_none() && gone(config).is_some() {
             let wait = PATIENCE.as_secs();
@@ -239,7 +248,7 @@ impl Owner {
         }
         // One that was deleted is put back by its owner, which nobody would find any more once there is a new one.
         while owner_of(store).is_some() || (gone(config).is_some() && begun.elapsed() < PATIENCE) {
-            match join(store, As::Cli).await {
+            match join(store, this).await {
                 Ok(joined) => return Ok(Met::Owner(Owner { joined, requests: 0 })),
                 Err(Unmet::Silent(_)) if begun.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
                 Err(Unmet::Silent(_)) => return Ok(Met::Closed),

@@ -1,4 +1,5 @@
 //! The functions behind the command line.
+mod acp;
 pub mod args;
 mod ask;
 mod audit;
@@ -17,6 +18,7 @@ pub mod dump;
 pub mod forward;
 pub mod gateway;
 mod handed;
+mod home;
 pub mod ingest;
 mod jobs;
 mod mcp;

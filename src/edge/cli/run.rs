@@ -1,6 +1,7 @@
 //! Carries out a command: the same functions that a chat turn uses, on the same stored objects.
 
 use crate::domain::turn::consensus::Mode;
+use crate::edge::cli::acp::run_acp;
 use crate::edge::cli::args::{Arguments, Command, ContextCommands, GateCommands, Place, Rules};
 use crate::edge::cli::ask::{Manner, ask, of_several, question};
 use crate::edge::cli::audit::{run_audit, run_why};
@@ -162,6 +163,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
         Command::Repl { place, json } => run_repl(&place, json, out),
         Command::Tui { place, theme } => run_tui(&place, theme.as_deref()),
         Command::Mcp { place } => run_mcp(&place, out),
+        Command::Acp { place } => run_acp(&place),
         Command::Query { query, place, limit, json } => run_query(&asked(&query)?, &place, limit, json, out),
         Command::Plans { command } => run_plans(command, out),
         Command::Audit { place, since, limit, json } => run_audit(&place, since.as_deref(), limit, json, out),

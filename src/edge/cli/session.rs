@@ -14,6 +14,8 @@ use crate::edge::editor::{Editor, NoEditor};
 use crate::edge::engine::boot::{self, Boot, Keep};
 use crate::edge::engine::folders::known_memex;
 use crate::edge::engine::{Engine, Notice, Notify};
+use crate::edge::peers::greeting::{As, Said};
+use crate::edge::runtime::clients::{STRANGER, program_session};
 use crate::edge::runtime::guests::Guests;
 use crate::edge::secret::{Vault, read_env_file};
 use crate::edge::stderr::{self, complain};
@@ -81,7 +83,12 @@ pub(super) async fn owner(place: &Place) -> Result<Option<Owner>, Failure> {
 
 /// As [`owner`], and says whether there is one.
 pub(super) async fn met(place: &Place) -> Result<Met, Failure> {
-    Ok(match Owner::join(&configured(place)).await? {
+    met_as(place, &Said::plain(As::Cli)).await
+}
+
+/// Does the same as something else than a command.
+pub(super) async fn met_as(place: &Place, this: &Said) -> Result<Met, Failure> {
+    Ok(match Owner::join_as(&configured(place), this).await? {
         Met::Owner(mut owner) => match owner.has(&place.memex).await? {
             true => Met::Owner(owner),
             false => Met::Closed,
@@ -177,13 +184,18 @@ pub(super) fn complaining_by(tell: impl Fn(String) + Send + Sync + 'static) -> N
     })
 }
 
-pub(super) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+/// Makes what a command's tasks run on.
+pub(super) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_stack_size(8 << 20)
         .on_thread_start(crate::edge::thread::block_signals)
         .enable_all()
-        .build()?;
+        .build()
+}
+
+pub(super) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = runtime()?;
     let result = runtime.block_on(future);
     runtime.shutdown_timeout(Duration::from_millis(250));
     result
@@ -195,6 +207,13 @@ pub(super) async fn blocking<T: Send + 'static>(
 ) -> Result<T, Failure> {
     let engine = engine.clone();
     tokio::task::spawn_blocking(move || work(&engine)).await.map_err(|_| Failure::from("reading broke"))
+}
+
+/// The origin of what a program that this process speaks for asks for, where nobody else owns the store: the rights of a
+/// stranger, whoever started it.
+pub(super) fn origin_of_program(kind: As, called: &str) -> Origin {
+    let session = program_session(kind.name(), Some(called), &std::process::id().to_string());
+    Origin { source: Source::Client, session: SessionId(session), rights: STRANGER }
 }
 
 /// The origin of what is typed here. A human's right to approve is worked out, not claimed.

@@ -2,19 +2,14 @@
 
 use crate::domain::inert::exact;
 use crate::edge::cli::args::Place;
-use crate::edge::cli::daemon::settings;
+use crate::edge::cli::home::{Here, Reading};
 use crate::edge::cli::run::{DONE, FAILED, Failure, USAGE};
-use crate::edge::cli::session::{block_on, complaining_by, configured, somewhere, vault};
-use crate::edge::runtime::daemon::{Daemon, Unbegun};
-use crate::edge::thread::in_place;
-use crate::edge::tui::link::Home;
+use crate::edge::cli::session::{block_on, configured, somewhere};
+use crate::edge::peers::home::Home;
 use crate::edge::tui::run::{Setup, ears, run};
 use crate::edge::tui::state::Event;
 use crate::edge::tui::theme::Theme;
-use async_trait::async_trait;
 use std::io::IsTerminal;
-use std::sync::Arc;
-use tokio::sync::{Mutex, mpsc};
 
 /// Runs the terminal client.
 ///
@@ -40,7 +35,10 @@ pub(super) fn run_tui(place: &Place, theme: Option<&str>) -> Result<u8, Failure>
         let project = place.project.clone().or_else(|| std::env::current_dir().ok());
         let project = project.map(|path| std::path::absolute(&path).unwrap_or(path));
         let told = ears();
-        let home = Arc::new(Here { place: place.clone(), told: told.0.clone(), running: Mutex::new(None) });
+        let tell = told.0.clone();
+        // What there is no room for is in the log.
+        let tell = move |line: String| drop(tell.try_send(Event::Told(line, true)));
+        let home = Here::new(place, Reading::Beside, tell);
         let setup = Setup {
             theme,
             store: config.store,
@@ -53,43 +51,4 @@ pub(super) fn run_tui(place: &Place, theme: Option<&str>) -> Result<u8, Failure>
         // A signal is no end of the user's making.
         Ok(if ended? { FAILED } else { DONE })
     })
-}
-
-/// The core that runs here when nobody else owns the store: the same as the daemon's, as long as the terminal is open.
-struct Here {
-    place: Place,
-    told: mpsc::Sender<Event>,
-    running: Mutex<Option<Daemon>>,
-}
-
-#[async_trait]
-impl Home for Here {
-    async fn begin(&self) -> Result<bool, String> {
-        let mut running = self.running.lock().await;
-        if running.is_some() {
-            return Ok(true);
-        }
-        let config = in_place(|| settings(&self.place));
-        let (vault, told) = (vault(&config), self.told.clone());
-        // What there is no room for is in the log.
-        let tell = complaining_by(move |line| drop(told.try_send(Event::Told(line, true))));
-        match Daemon::begin(config, vault, tell, Arc::default()).await {
-            Ok(daemon) => *running = Some(daemon),
-            Err(Unbegun::Owned(_)) => return Ok(false),
-            Err(Unbegun::Failed(why)) => return Err(why),
-        }
-        Ok(true)
-    }
-
-    async fn is_here(&self) -> bool {
-        self.running.lock().await.is_some()
-    }
-
-    async fn end(&self, soon: bool) {
-        let Some(daemon) = self.running.lock().await.take() else { return };
-        match soon {
-            true => daemon.end().await,
-            false => daemon.leave().await,
-        }
-    }
 }

@@ -173,7 +173,14 @@ mod tests {
         let origin = Origin { source: Source::Emacs, session, rights: Rights::HUMAN };
         for count in 1..=2 {
             let (origin, text) = (origin.clone(), "Say it.".to_string());
-            let ask = Ask { origin, text, history: Vec::new(), older: Default::default(), folder: None };
+            let ask = Ask {
+                origin,
+                text,
+                history: Vec::new(),
+                older: Default::default(),
+                folder: None,
+                attached: Vec::new(),
+            };
             let mut sink = |_: crate::domain::port::Streamed<'_>| {};
             let turn = engine.ask(ask, engine.new_turn(), &mut sink);
             let done = tokio::time::timeout(HANGS, turn).await.expect("it ends");

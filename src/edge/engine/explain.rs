@@ -318,6 +318,7 @@ impl Engine {
             history: Vec::new(),
             older: Older::default(),
             folder: None,
+            attached: Vec::new(),
         };
         match (about.query, about.chat) {
             (Some(query), Some(chat)) => Last::typed(Ask { text: query.to_string(), ..chat.clone() }),

@@ -41,6 +41,7 @@ pub mod memory;
 pub mod model;
 pub mod models;
 mod notes;
+pub mod once;
 pub mod org;
 pub mod outside;
 mod own_tools;

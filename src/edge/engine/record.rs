@@ -114,6 +114,8 @@ pub mod kind {
         GATEWAY_SENDER = "gateway-sender", Authority;
         /// The number of what came last by a messenger, by its name; what came is never taken again.
         GATEWAY_MARK = "gateway-mark", History;
+        /// A question that is asked once, by the hash of its name: in which turn. See [`crate::edge::engine::once`].
+        QUESTION = "question", History;
         /// A provider that the user confirmed.
         CONFIRMATION = "confirmation", Authority;
     }

@@ -195,7 +195,14 @@ async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut m
 async fn answer(engine: &Arc<Engine>, session: SessionId, text: String, history: &mut VecDeque<Said>) -> String {
     let origin = Origin { source: Source::Gateway, session, rights: RIGHTS };
     let past = history.iter().cloned().collect();
-    let ask = Ask { origin, text: text.clone(), history: past, older: Default::default(), folder: None };
+    let ask = Ask {
+        origin,
+        text: text.clone(),
+        history: past,
+        older: Default::default(),
+        folder: None,
+        attached: Vec::new(),
+    };
     let report = engine.ask(ask, engine.new_turn(), &mut |_| {}).await.report;
     let privacy = report.conversation.labels.privacy;
     for (role, text) in [(Role::User, text), (Role::Assistant, report.text.clone())] {

@@ -1,6 +1,7 @@
 //! The messages of an MCP server over lines of JSON-RPC: a line in, a line or none out. It knows nothing of who carries out a call.
 
 use crate::edge::engine::lent::{Lent, lent_tools};
+use crate::edge::json_lines::{BROKE, NO_METHOD, NO_PARAMS, NO_REQUEST, UNREADABLE, refusal};
 use crate::edge::mcp::VERSIONS;
 use serde_json::{Map, Value, json};
 
@@ -8,12 +9,6 @@ use serde_json::{Map, Value, json};
 pub const LONGEST: usize = 1 << 20;
 /// How the other end calls itself, in characters.
 const NAME: usize = 60;
-
-const UNREADABLE: i64 = -32700;
-const NO_REQUEST: i64 = -32600;
-const NO_METHOD: i64 = -32601;
-const NO_PARAMS: i64 = -32602;
-const BROKE: i64 = -32603;
 
 /// What is told to the model at the other end.
 const INSTRUCTIONS: &str = "The user's Org notes, as far as they are not private. memory-search finds headings and their \
@@ -41,6 +36,11 @@ pub struct Server {
 struct Wrong(i64, String);
 
 impl Server {
+    /// Returns what the other end calls itself, once it has said so.
+    pub fn client(&self) -> Option<&str> {
+        self.client.as_deref()
+    }
+
     /// Answers a line; `None` where nothing is to be answered. `carry_out` carries out a call.
     pub fn answer(
         &mut self,
@@ -129,14 +129,4 @@ fn tools() -> Vec<Value> {
         })
     };
     lent_tools().into_iter().map(told).collect()
-}
-
-/// Refuses a request.
-pub fn refusal(id: &Value, code: i64, why: &str) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": why}})
-}
-
-/// Refuses a line that is too long to be read.
-pub fn too_long() -> Value {
-    refusal(&Value::Null, UNREADABLE, "a line of more than 1 MB is not read")
 }

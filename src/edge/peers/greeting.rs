@@ -22,11 +22,15 @@ pub enum As {
     Tui,
     /// Any other program: it reads and proposes.
     Client,
+    /// The server that lends memory to another agent over MCP: it reads and proposes, and is granted nothing.
+    Mcp,
+    /// The agent that another editor talks with over ACP: it reads and proposes.
+    Acp,
 }
 
 impl As {
     /// All of them.
-    pub const ALL: [As; 4] = [As::Emacs, As::Cli, As::Tui, As::Client];
+    pub const ALL: [As; 6] = [As::Emacs, As::Cli, As::Tui, As::Client, As::Mcp, As::Acp];
 
     /// Returns its name in the greeting.
     pub const fn name(self) -> &'static str {
@@ -35,6 +39,8 @@ impl As {
             As::Cli => "cli",
             As::Tui => "tui",
             As::Client => "client",
+            As::Mcp => "mcp",
+            As::Acp => "acp",
         }
     }
 
@@ -67,13 +73,18 @@ impl Said {
         Said { kind, name: None, shows_plans: false, numbered: false, resume: None }
     }
 
+    /// Says what it joins as, and what it calls itself.
+    pub fn named(kind: As, name: &str) -> Said {
+        Said { name: Some(name.to_string()).filter(|name| !name.trim().is_empty()), ..Said::plain(kind) }
+    }
+
     /// Reads a client's part of the greeting.
     ///
     /// # Errors
     /// In words, when it joins as nothing that is known.
     pub(super) fn read(payload: &Sexp) -> Result<Said, String> {
         let kind = As::read(payload.name_at("as").unwrap_or_default());
-        let kind = kind.ok_or("a client joins as “emacs”, “cli”, “tui” or “client”")?;
+        let kind = kind.ok_or("a client joins as “emacs”, “cli”, “tui”, “client”, “mcp” or “acp”")?;
         let name = payload.text_at("name").map(|name| {
             let plain = |c: char| if c.is_control() { ' ' } else { c };
             let line: String = name.chars().take(NAME).map(plain).collect();
@@ -174,11 +185,11 @@ pub async fn refuse(writer: &mut (impl AsyncWrite + Unpin), why: &str) {
 pub async fn meet(
     incoming: &mut Incoming<impl AsyncRead + Unpin>,
     writer: &mut (impl AsyncWrite + Unpin),
-    this: As,
+    this: &Said,
 ) -> Result<Option<String>, Unmet> {
     let meeting = async {
         read(incoming).await.map_err(Unmet::Refused)?;
-        let words = Said::plain(this).words();
+        let words = this.words();
         let sent = write(writer, &message("event", words).build().to_string()).await;
         sent.map_err(|broken| Unmet::Silent(broken.to_string()))?;
         let welcome = read(incoming).await.map_err(Unmet::Refused)?;

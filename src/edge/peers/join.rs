@@ -1,6 +1,6 @@
 //! Joins the owner of a store over its socket.
 
-use crate::edge::peers::greeting::{As, Unmet, meet};
+use crate::edge::peers::greeting::{Said, Unmet, meet};
 use crate::edge::peers::place::of_owner;
 use crate::edge::peers::stream::Incoming;
 use crate::edge::peers::trust::{Peer, same_user};
@@ -24,7 +24,7 @@ pub struct Joined {
 ///
 /// # Errors
 /// In words, when nobody listens, when who listens does not answer, and when it says no.
-pub async fn join(store: &Path, this: As) -> Result<Joined, Unmet> {
+pub async fn join(store: &Path, this: &Said) -> Result<Joined, Unmet> {
     let stream = UnixStream::connect(of_owner(store)).await.map_err(|error| Unmet::Silent(error.to_string()))?;
     let peer = Peer::of(&stream).and_then(|peer| same_user(peer).map(|()| peer)).map_err(Unmet::Refused)?;
     let (reader, mut writer) = stream.into_split();

@@ -5,6 +5,7 @@
 pub mod allowed;
 pub mod cookie;
 pub mod greeting;
+pub mod home;
 pub mod identity;
 pub mod join;
 pub mod lineage;

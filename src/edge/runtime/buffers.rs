@@ -258,9 +258,9 @@ mod tests {
         }
 
         fn write(&self, text: &str) {
-            for part in
-                [format!(":begin :size {}", text.len()), format!(":slice :text {text:?}"), ":end :tick 1".to_string()]
-            {
+            let hash = crate::edge::wire::slices::chain(text, 64 * 1024).hash().to_string();
+            let begin = format!(":begin :size {}", text.len());
+            for part in [begin, format!(":slice :slice 1 :text {text:?}"), format!(":end :tick 1 :hash \"{hash}\"")] {
                 self.event(&format!("(:sensor :buffer-update :file \"/notes/big.org\" :part {part})"));
             }
         }

@@ -47,6 +47,10 @@ pub(super) enum Kind {
     Tui,
     /// Any other program, here or at the other end of a network: it reads and proposes, and has what the user granted it.
     Client,
+    /// What lends memory to another agent over MCP: it reads and proposes, and nobody can grant it more.
+    Mcp,
+    /// What another editor talks with over ACP: a program as any other, on this machine.
+    Acp,
 }
 
 impl Kind {
@@ -57,20 +61,31 @@ impl Kind {
             Kind::Cli => "cli",
             Kind::Tui => "tui",
             Kind::Client => "client",
+            Kind::Mcp => "mcp",
+            Kind::Acp => "acp",
+        }
+    }
+
+    /// Returns whether it is a program: its road gives it no rights beyond those of a stranger.
+    pub(super) const fn is_program(self) -> bool {
+        match self {
+            Kind::Client | Kind::Mcp | Kind::Acp => true,
+            Kind::Emacs | Kind::Cli | Kind::Tui => false,
         }
     }
 
     /// Returns whether it is told how things stand without asking.
-    const fn hears_news(self) -> bool {
+    pub(super) const fn hears_news(self) -> bool {
         match self {
             Kind::Emacs | Kind::Tui | Kind::Client => true,
-            Kind::Cli => false,
+            // Neither listens while it has nothing under way.
+            Kind::Cli | Kind::Mcp | Kind::Acp => false,
         }
     }
 }
 
 /// What a client may do that nothing was granted to: it reads what is open, and has things proposed.
-const STRANGER: Rights = Rights { read: true, propose: true, ..Rights::NONE };
+pub(in crate::edge) const STRANGER: Rights = Rights { read: true, propose: true, ..Rights::NONE };
 /// The name of a conversation within a client's own has at most so many characters.
 const SESSION: usize = 100;
 
@@ -180,10 +195,28 @@ impl Channel {
 
     /// The channel of any other program, under a name of its own that nobody had before.
     pub(super) fn client(id: ClientId, own: &str, called: Option<&str>, outbox: Arc<Outbox>) -> Arc<Channel> {
-        let session = format!("client-{own}");
+        Channel::program(id, Kind::Client, (own, called), outbox)
+    }
+
+    /// The channel of what lends memory over MCP, for the agent that calls itself so.
+    pub(super) fn mcp(id: ClientId, own: &str, called: Option<&str>, outbox: Arc<Outbox>) -> Arc<Channel> {
+        Channel::program(id, Kind::Mcp, (own, called), outbox)
+    }
+
+    /// The channel of what an editor that calls itself so talks with over ACP.
+    pub(super) fn acp(id: ClientId, own: &str, called: Option<&str>, outbox: Arc<Outbox>) -> Arc<Channel> {
+        Channel::program(id, Kind::Acp, (own, called), outbox)
+    }
+
+    fn program(id: ClientId, kind: Kind, (own, called): (&str, Option<&str>), outbox: Arc<Outbox>) -> Arc<Channel> {
+        // What it calls itself is claimed, and nothing but words; the part before it and the one behind it are ours.
+        let session = match kind {
+            Kind::Client => format!("client-{own}"),
+            Kind::Emacs | Kind::Cli | Kind::Tui | Kind::Mcp | Kind::Acp => program_session(kind.name(), called, own),
+        };
         let name = called.map_or_else(|| session.clone(), |called| format!("“{called}” ({session})"));
         outbox.speak_below(&session);
-        Channel::new(id, Kind::Client, (&name, &session), (STRANGER, None), outbox)
+        Channel::new(id, kind, (&name, &session), (STRANGER, None), outbox)
     }
 
     fn new(
@@ -233,7 +266,7 @@ impl Channel {
         *self.rights.lock()
     }
 
-    /// Returns the session of messages that name none, which all others of a [`Kind::Client`] stand below.
+    /// Returns the session of messages that name none, which all others of a program stand below.
     pub(super) fn session(&self) -> &str {
         &self.session
     }
@@ -263,7 +296,10 @@ impl Channel {
     /// # Errors
     /// As there.
     pub(super) fn may_be_granted(&self, grant: Grant) -> Result<(), String> {
-        if self.kind != Kind::Client {
+        if self.kind == Kind::Mcp {
+            return Err(format!("{} lends memory to another agent; nothing is ever granted to it", self.name));
+        }
+        if !self.kind.is_program() {
             return Err(format!("{} has the rights that its road gives it; nothing is granted to it", self.name));
         }
         if grant == Grant::Approve && !self.about.lock().shows_plans {
@@ -280,7 +316,7 @@ impl Channel {
     /// # Errors
     /// In words, when it is nobody to whom something is granted.
     pub(super) fn withdraw(&self) -> Result<(), String> {
-        if self.kind != Kind::Client {
+        if !self.kind.is_program() {
             return Err(format!("nothing was granted to {}", self.name));
         }
         let mut rights = self.rights.lock();
@@ -315,7 +351,9 @@ impl Channel {
             (Kind::Emacs, Some(_)) => (Source::Client, named()),
             (Kind::Cli | Kind::Tui, _) => (Source::Cli, own()),
             // Its conversations stand below its own name: it comes into none of anybody else.
-            (Kind::Client, _) => (Source::Client, session.map_or_else(own, |name| self.below(name))),
+            (Kind::Client | Kind::Mcp | Kind::Acp, _) => {
+                (Source::Client, session.map_or_else(own, |name| self.below(name)))
+            }
         };
         Origin { source, session: SessionId(session), rights: self.rights() }
     }
@@ -327,7 +365,7 @@ impl Channel {
     pub(super) fn may_name(&self, name: Option<&str>) -> Result<(), String> {
         let odd = |c: char| c.is_control() || c.is_whitespace() || "/\"\\()".contains(c);
         let wrong = |name: &str| name.is_empty() || name.chars().count() > SESSION || name.contains(odd);
-        match name.filter(|name| self.kind == Kind::Client && wrong(self.short(name)) && *name != self.session) {
+        match name.filter(|name| self.kind.is_program() && wrong(self.short(name)) && *name != self.session) {
             None => Ok(()),
             Some(_) => Err(format!(
                 "a conversation has a name of 1 to {SESSION} characters, without blanks, slashes, quotes and parentheses"
@@ -379,6 +417,18 @@ impl Channel {
         let payload = Plist::new().keyword("action", "protocol-error").text("text", why);
         self.outbox.send("response", session, payload);
     }
+}
+
+/// Of what a program calls itself at most so many characters stand in the names of its conversations.
+const CALLED: usize = 20;
+
+/// Returns the name below which the conversations of a program stand: what it is, what of its own name a name can hold,
+/// and what nobody else has.
+pub(in crate::edge) fn program_session(kind: &str, called: Option<&str>, own: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' };
+    let words: String = called.unwrap_or_default().chars().map(plain).take(CALLED).collect();
+    let words = words.split_whitespace().collect::<Vec<_>>().join("-");
+    if words.is_empty() { format!("{kind}-{own}") } else { format!("{kind}-{words}-{own}") }
 }
 
 /// The clients of a core.
@@ -633,7 +683,7 @@ mod tests {
                     let number = asked.get("payload").and_then(|p| p.int_at("request")).expect("a number");
                     if let Some(answer) = answer {
                         let reply = format!("(:action :editor-reply :request {number} {answer})");
-                        told.editor.reply(&Sexp::read(&reply).expect("it can be read"));
+                        told.editor.reply(&Sexp::read(&reply).expect("it can be read")).expect("it fits");
                     }
                 }
             }
@@ -768,6 +818,17 @@ mod tests {
             let origin = client.origin(named);
             assert_eq!((origin.source, origin.session.0.as_str(), origin.rights), (Source::Client, session, STRANGER));
         }
+        for (channel, session) in [
+            (Channel::mcp(4, "ab12", Some("Claude Code (beta) <x>/../y"), outbox()), "mcp-claude-code-beta-ab12"),
+            (Channel::acp(4, "ab12", Some("Zed"), outbox()), "acp-zed-ab12"),
+            (Channel::acp(4, "ab12", Some("«»"), outbox()), "acp-ab12"),
+            (Channel::mcp(4, "ab12", None, outbox()), "mcp-ab12"),
+        ] {
+            let origin = channel.origin(Some("one"));
+            let stamped = (origin.source, origin.session.0, origin.rights);
+            assert_eq!(stamped, (Source::Client, format!("{session}/one"), STRANGER));
+            assert!(channel.name.contains(session) && channel.may_name(Some("a b")).is_err(), "{}", channel.name);
+        }
         let long = "x".repeat(SESSION + 1);
         for odd in ["", "a b", "client-cd34/chat-1", "client-ab12/a/b", "../x", "a\nb", "(x)", "\"", long.as_str()] {
             assert!(client.may_name(Some(odd)).is_err(), "{odd:?}");
@@ -793,6 +854,15 @@ mod tests {
         assert_eq!(client.withdraw(), Ok(()));
         assert!(client.grant(Grant::Private, 0).is_err_and(|why| why.contains("taken back meanwhile")));
         assert_eq!(client.origin(None).rights, STRANGER);
+        let editor = Channel::acp(5, "ab13", Some("zed"), outbox());
+        assert!(editor.grant(Grant::Approve, 0).is_err_and(|why| why.contains("shows plans whole")));
+        assert_eq!(editor.grant(Grant::Private, 0), Ok(()));
+        let agent = Channel::mcp(6, "ab14", Some("helper"), outbox());
+        agent.note_about(About { shows_plans: true, ..About::default() });
+        for grant in [Grant::Private, Grant::Approve] {
+            assert!(agent.grant(grant, 0).is_err_and(|why| why.contains("nothing is ever granted")));
+        }
+        assert_eq!((agent.rights(), agent.withdraw()), (STRANGER, Ok(())));
         for other in [Channel::cli(3, 77, false, outbox()), Channel::emacs(2, 78, outbox())] {
             let before = other.rights();
             assert!(other.grant(Grant::Private, 0).is_err() && other.withdraw().is_err());

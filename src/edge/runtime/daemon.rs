@@ -104,6 +104,12 @@ impl Daemon {
         (skills, names)
     }
 
+    /// Reads the memex, and returns when all of it is known; what breaks there is in the log.
+    pub async fn read(&self) {
+        let engine = self.engine.clone();
+        let _ = tokio::task::spawn_blocking(move || engine.read_memex(&mut |_| {})).await;
+    }
+
     /// Lets what is under way for others come to an end, then saves and ends.
     pub async fn leave(self) {
         self.serving.end().await;

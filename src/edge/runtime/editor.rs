@@ -11,6 +11,7 @@ use crate::edge::editor::{
 };
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::show::place;
+use crate::edge::wire::slices::{Joining, Slice};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -49,12 +50,13 @@ fn next_number() -> u64 {
 }
 
 struct Waiting {
-    text: String,
-    /// How many bytes the text may have; what comes beyond is not kept, and the answer says so.
-    most: usize,
-    over: bool,
-    answer: oneshot::Sender<(Sexp, Option<String>)>,
+    text: Joining,
+    answer: oneshot::Sender<Answer>,
 }
+
+/// The last of an answer with all of its text, which is `None` when there is more than may be; or why a slice of it does
+/// not fit.
+type Answer = Result<(Sexp, Option<String>), String>;
 
 /// Emacs, at the other end of an outbox.
 pub struct EmacsEditor {
@@ -78,22 +80,24 @@ impl EmacsEditor {
     }
 
     /// Takes an `editor-reply`; the last of several wakes who waits.
-    pub fn reply(&self, payload: &Sexp) {
-        let Some(number) = payload.int_at("request").and_then(|n| u64::try_from(n).ok()) else { return };
+    ///
+    /// # Errors
+    /// When it is a slice that does not fit to those before it: then nothing of the text counts, and no further slice.
+    pub fn reply(&self, payload: &Sexp) -> Result<(), String> {
+        let Some(number) = payload.int_at("request").and_then(|n| u64::try_from(n).ok()) else { return Ok(()) };
         let mut waiting = self.waiting.lock();
-        if let Some(entry) = waiting.get_mut(&number) {
-            let text = payload.text_at("text").unwrap_or("");
-            entry.over |= entry.text.len().saturating_add(text.len()) > entry.most;
-            if !entry.over {
-                entry.text.push_str(text);
-            }
+        let slice = Slice::read(payload, "text");
+        // Who no longer waits does not need the answer.
+        let Some(taken) = waiting.get_mut(&number).map(|entry| entry.text.take(slice)) else { return Ok(()) };
+        if taken.is_ok() && slice.more {
+            return Ok(());
         }
-        if !payload.flag_at("more")
-            && let Some(entry) = waiting.remove(&number)
-        {
-            // Who no longer waits does not need the answer.
-            let _ = entry.answer.send((payload.clone(), (!entry.over).then_some(entry.text)));
+        let taken = taken.map_err(|wrong| wrong.to_string());
+        if let Some(Waiting { text, answer }) = waiting.remove(&number) {
+            let told = taken.clone().map(|()| (payload.clone(), text.text()));
+            let _ = answer.send(told);
         }
+        taken
     }
 
     async fn ask(&self, payload: Plist) -> Result<(Sexp, String), Unanswered> {
@@ -110,23 +114,23 @@ impl EmacsEditor {
     ) -> Result<(Sexp, Option<String>), Unanswered> {
         let number = next_number();
         let (answer, mut coming) = oneshot::channel();
-        self.waiting.lock().insert(number, Waiting { text: String::new(), most, over: false, answer });
+        self.waiting.lock().insert(number, Waiting { text: Joining::new(most), answer });
         // A turn may be stopped while it waits here: then nothing is left behind.
         let _question = Question { editor: self, number };
         self.outbox.ask(number, payload.int("request", number as i64));
         if let Ok(Ok(answer)) = tokio::time::timeout(patience, &mut coming).await {
-            return Ok(answer);
+            return answer.map_err(Unanswered::Unfit);
         }
         let unanswered = if self.give_up(number) { Unanswered::Withdrawn } else { Unanswered::Taken };
         // It may have come at the last moment.
-        coming.try_recv().map_err(|_| unanswered)
+        coming.try_recv().map_err(|_| unanswered)?.map_err(Unanswered::Unfit)
     }
 
     /// Asks for the state of a buffer; with `known`, its text comes only when it is in another state.
     async fn state(&self, file: &str, known: Plist) -> Result<(Sexp, String), String> {
         let question = known.keyword("action", "buffer-state").text("file", file);
         let answer = self.ask(question).await;
-        answer.map_err(|_| "Emacs did not answer within 10 seconds; try again when it is idle".to_string())
+        answer.map_err(|unanswered| unanswered.words(SILENT, SILENT))
     }
 
     fn known(&self, file: &str) -> Option<(String, Arc<str>)> {
@@ -171,6 +175,19 @@ enum Unanswered {
     Withdrawn,
     /// Emacs took it; what it did is not known.
     Taken,
+    /// It answered in slices of which one does not fit: why.
+    Unfit(String),
+}
+
+impl Unanswered {
+    /// Returns it in words, of which these are two.
+    fn words(self, withdrawn: &str, taken: &str) -> String {
+        match self {
+            Unanswered::Withdrawn => withdrawn.to_string(),
+            Unanswered::Taken => taken.to_string(),
+            Unanswered::Unfit(why) => format!("what Emacs answered cannot be put together: {why}"),
+        }
+    }
 }
 
 /// A question that is given up when nobody waits for its answer any more.
@@ -238,9 +255,8 @@ impl EmacsEditor {
             Some(line) => payload.int("line", line),
             None => payload,
         };
-        let (answer, text) = self.ask(payload).await.map_err(|unanswered| match unanswered {
-            Unanswered::Withdrawn => "Emacs was busy for 10 seconds, so the question was withdrawn; try again",
-            Unanswered::Taken => "Emacs did not answer within 10 seconds; try again when it is idle",
+        let (answer, text) = self.ask(payload).await.map_err(|unanswered| {
+            unanswered.words("Emacs was busy for 10 seconds, so the question was withdrawn; try again", SILENT)
         })?;
         if !answer.flag_at("ok") {
             return Err(if text.is_empty() { "Emacs refused".to_string() } else { text });
@@ -274,7 +290,8 @@ impl EmacsEditor {
             .flag("private", offer.private)
             .list("providers", offer.candidates.iter().map(candidate));
         let answered = self.ask_within(payload, PATIENCE, ANSWERED).await;
-        let (answer, text) = answered.map_err(|_| "Emacs did not answer".to_string())?;
+        let none = "Emacs did not answer";
+        let (answer, text) = answered.map_err(|unanswered| unanswered.words(none, none))?;
         if !answer.flag_at("ok") {
             return Err(text.filter(|text| !text.is_empty()).unwrap_or_else(|| "it failed".to_string()));
         }
@@ -292,7 +309,7 @@ impl EmacsEditor {
             Wanted::One(option) => payload.text("option", option.as_str()),
             Wanted::Fitting(words) => payload.text("words", words.as_str()),
         };
-        let (answer, text) = self.ask(payload).await.map_err(|_| SILENT.to_string())?;
+        let (answer, text) = self.ask(payload).await.map_err(|unanswered| unanswered.words(SILENT, SILENT))?;
         if !answer.flag_at("ok") {
             return Err(if text.is_empty() { "Emacs refused".to_string() } else { text });
         }
@@ -314,7 +331,7 @@ impl EmacsEditor {
     /// Finds out what a change of a setting would do, as [`crate::edge::editor::Editor::weigh`] says.
     pub async fn weigh(&self, change: &Change) -> Result<SettingFact, Unchanged> {
         let asked = self.ask(changed("setting-weigh", change)).await;
-        let (answer, text) = asked.map_err(|_| Unchanged::Unknown(SILENT.to_string()))?;
+        let (answer, text) = asked.map_err(|unanswered| Unchanged::Unknown(unanswered.words(SILENT, SILENT)))?;
         if !answer.flag_at("ok") {
             return Err(Unchanged::Refused(if text.is_empty() { "Emacs refuses it".to_string() } else { text }));
         }
@@ -344,6 +361,7 @@ impl EmacsEditor {
             Unanswered::Taken => Unchanged::Unknown(
                 "Emacs did not answer within 10 seconds after it took the change: it may have been done".to_string(),
             ),
+            unfit @ Unanswered::Unfit(_) => Unchanged::Unknown(unfit.words("", "")),
         })?;
         match answer.flag_at("ok") {
             true => Ok(()),
@@ -355,7 +373,8 @@ impl EmacsEditor {
     pub async fn chat_turns(&self, session: &SessionId, key: &str, name: &str) -> Result<Sexp, String> {
         let payload = Plist::new().keyword("action", "chat-turns").text("session", session.0.as_str()).text(key, name);
         let answered = self.ask_within(payload, PATIENCE, ANSWERED).await;
-        let (answer, _) = answered.map_err(|_| "Emacs did not answer within 10 seconds".to_string())?;
+        let none = "Emacs did not answer within 10 seconds";
+        let (answer, _) = answered.map_err(|unanswered| unanswered.words(none, none))?;
         match answer.flag_at("ok") {
             true => Ok(answer),
             false => Err("the chat has no such turn".to_string()),
@@ -391,6 +410,7 @@ impl EmacsEditor {
             Unanswered::Taken => CallUnanswered::Unknown(format!(
                 "{tool} did not answer within {seconds} seconds; what it did until then is not known"
             )),
+            unfit @ Unanswered::Unfit(_) => CallUnanswered::Unknown(format!("{tool}: {}", unfit.words("", ""))),
         })?;
         let Some(text) = text else {
             let most = limits.characters;
@@ -412,13 +432,11 @@ impl EmacsEditor {
             .map(|s| Sexp::list([Sexp::int(s.begin as i64), Sexp::int(s.end as i64), Sexp::text(s.text)]));
         let payload =
             Plist::new().keyword("action", "buffer-edit").text("file", file).int("tick", tick).list("edits", edits);
-        let (answer, text) = self.ask(payload).await.map_err(|unanswered| match unanswered {
-            Unanswered::Withdrawn => {
-                "Emacs was busy for 10 seconds, so the edit was withdrawn and nothing was changed; try again when it is idle"
-            }
-            Unanswered::Taken => {
-                "Emacs did not answer within 10 seconds after it took the edit: it may have been done; look at the buffer"
-            }
+        let (answer, text) = self.ask(payload).await.map_err(|unanswered| {
+            unanswered.words(
+                "Emacs was busy for 10 seconds, so the edit was withdrawn and nothing was changed; try again when it is idle",
+                "Emacs did not answer within 10 seconds after it took the edit: it may have been done; look at the buffer",
+            )
         })?;
         if answer.flag_at("ok") {
             Ok(())
@@ -471,7 +489,7 @@ mod tests {
             async {
                 let numbers = late.await;
                 let old = format!("(:action :editor-reply :request {} :ok t)", numbers[0]);
-                new.reply(&Sexp::read(&old).expect("it can be read"));
+                assert_eq!(new.reply(&Sexp::read(&old).expect("it can be read")), Ok(()));
                 numbers
             }
         );
@@ -515,12 +533,27 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn of_a_call_the_first_answer_counts_and_one_that_is_far_too_long_is_not_kept() {
-        let long = format!(":ok t :text \"{}\" :more t", "x".repeat(1_000));
-        let [one, two, much] = [":ok t :text \"rain\"", ":ok t :text \"sun\"", long.as_str()];
+        let much = |number: u64| format!(":ok t :slice {number} :text \"{}\" :more t", "x".repeat(1_000));
+        let (long, rain) = ("x".repeat(1_000), "rain".to_string());
+        let [one, two] = [":ok t :text \"rain\"", ":ok t :text \"sun\""];
+        let chained = |texts: &[&String]| {
+            let mut chain = crate::edge::wire::slices::Chain::default();
+            texts.iter().for_each(|text| chain.add(text));
+            format!(":ok t :slice {} :text \"rain\" :hash \"{}\"", chain.number(), chain.hash())
+        };
+        let (two_much, three) = (chained(&[&long, &long, &rain]), chained(&[&long, &long, &long, &rain]));
+        let [first, second, third] = [much(1), much(2), much(3)];
+        let [first, second, third] = [first.as_str(), second.as_str(), third.as_str()];
         for (replies, expected) in [
             (vec![one, two], Ok("rain")),
-            (vec![much, much, one], Err("far more than its 100 characters")),
-            (vec![much, much, much, two], Err("far more")),
+            (vec![first, second, &two_much], Err("far more than its 100 characters")),
+            (vec![first, second, third, &three], Err("far more")),
+            // A slice that is missing, twice, out of order, or without a number.
+            (vec![first, third], Err("slice 3 of a text came where slice 2 was due")),
+            (vec![first, first], Err("slice 1 of a text came where slice 2 was due")),
+            (vec![second], Err("slice 2 of a text came where slice 1 was due")),
+            (vec![first, two], Err("without its number")),
+            (vec![first, second, &two_much.replace("rain", "sun")], Err("do not have the hash")),
             (vec![":ok nil :begun t :text \"it broke\""], Err("it broke")),
             (vec![":ok nil :text \"Emacs has no tool weather any more\""], Err("no tool weather")),
         ] {
@@ -531,7 +564,10 @@ mod tests {
                 let number = asked.get("payload").and_then(|payload| payload.int_at("request")).expect("its number");
                 for rest in &replies {
                     let reply = format!("(:action :editor-reply :request {number} {rest})");
-                    other.reply(&Sexp::read(&reply).expect("it can be read"));
+                    let told = other.reply(&Sexp::read(&reply).expect("it can be read"));
+                    if let Err(why) = told {
+                        assert!(expected.is_err_and(|expected| why.contains(expected)), "{why}");
+                    }
                 }
             };
             let call = weather(7);

@@ -23,7 +23,7 @@ fn named(registry: &Clients, payload: &Sexp) -> Result<Arc<Channel>, String> {
 fn rules(who: &Channel) -> Result<(), String> {
     match (who.kind, &who.doubt) {
         (Kind::Emacs, None) => Ok(()),
-        (Kind::Emacs, Some(_)) | (Kind::Cli | Kind::Tui | Kind::Client, _) => {
+        (Kind::Emacs, Some(_)) | (Kind::Cli | Kind::Tui | Kind::Client | Kind::Mcp | Kind::Acp, _) => {
             Err("clients are granted rights, and sent away, in Emacs alone: M-x passepartout-clients".to_string())
         }
     }
@@ -44,7 +44,7 @@ impl Loop {
         if client.withdraw().is_ok() {
             self.lanes.leave(client.id);
         }
-        if request == Request::ClientEnd && client.kind == Kind::Client {
+        if request == Request::ClientEnd && client.kind.is_program() {
             client.dismiss();
         }
     }
@@ -99,7 +99,7 @@ fn row(client: &Channel, who: &Channel) -> Plist {
         .flag("private", rights.see_private)
         .flag("approve", rights.approve)
         .flag("shows-plans", about.shows_plans)
-        .flag("ruled", client.kind == Kind::Client)
+        .flag("ruled", client.kind.is_program())
         .flag("self", client.id == who.id)
         .maybe("doubt", client.doubt.clone())
 }

@@ -152,8 +152,8 @@ impl Loop {
             (Host::Command, Kind::Emacs | Kind::Client) => {
                 Some(format!("a passepartout command (process {process}) owns the store until it ends; then ask again"))
             }
-            (Host::Command, Kind::Cli | Kind::Tui)
-            | (Host::Emacs | Host::Daemon, Kind::Emacs | Kind::Cli | Kind::Tui | Kind::Client) => None,
+            // These have no settings of their own to miss: a command of this machine is as good as another.
+            (Host::Command, Kind::Cli | Kind::Tui | Kind::Mcp | Kind::Acp) | (Host::Emacs | Host::Daemon, _) => None,
         }
     }
 
@@ -401,6 +401,22 @@ mod tests {
         // Nor does what it looks at become what the command looks at.
         room.take("(:type :event :payload (:sensor :point-update :file \"/p.org\" :byte 0))").await;
         assert!(room.state.clients.get(&room.guest.id).is_some_and(|client| client.point.is_none()));
+    }
+
+    #[tokio::test]
+    async fn programs_of_our_own_have_turns_begun_by_a_command_and_others_have_none() {
+        let guests: [(fn(Arc<Outbox>) -> Arc<Channel>, bool); 3] = [
+            (|outbox| Channel::acp(7, "ab", Some("zed"), outbox), true),
+            (|outbox| Channel::mcp(7, "ab", None, outbox), true),
+            (|outbox| Channel::client(7, "ab", None, outbox), false),
+        ];
+        for (guest, served) in guests {
+            let mut room = room(guest).await;
+            room.take("(:type :event :payload (:sensor :user-input :text \"/help\"))").await;
+            let heard = room.heard();
+            assert!(heard.contains(":turn-started"), "{heard}");
+            assert_eq!(heard.contains("then ask again"), !served, "{heard}");
+        }
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use crate::edge::peers::pulse;
 use crate::edge::peers::stream::{Broken, Incoming, write};
 use crate::edge::peers::trust::{Peer, admit, same_user};
 use crate::edge::random;
-use crate::edge::runtime::clients::{About, Channel, ClientId, Kind, OWN};
+use crate::edge::runtime::clients::{About, Channel, ClientId, OWN};
 use crate::edge::runtime::line::{Hold, Line, Lines};
 use crate::edge::runtime::lobby::{Held, taken_out};
 use crate::edge::runtime::outbox::{Limits, Outbox};
@@ -135,6 +135,8 @@ async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) 
         As::Cli => Known::Cli,
         As::Tui => Known::Tui,
         As::Client => Known::Client,
+        As::Mcp => Known::Mcp,
+        As::Acp => Known::Acp,
     };
     let may = at_terminal(process);
     let make = |id, own: &str, outbox| match kind {
@@ -143,6 +145,8 @@ async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) 
         Known::Cli => Channel::cli(id, process, may, outbox),
         Known::Tui => Channel::tui(id, process, may, outbox),
         Known::Client => Channel::client(id, own, said.name.as_deref(), outbox),
+        Known::Mcp => Channel::mcp(id, own, said.name.as_deref(), outbox),
+        Known::Acp => Channel::acp(id, own, said.name.as_deref(), outbox),
     };
     let road =
         Road { name: format!("the socket, process {process}"), pinged: false, process: Some(process), held: None };
@@ -156,6 +160,8 @@ enum Known {
     Cli,
     Tui,
     Client,
+    Mcp,
+    Acp,
 }
 
 /// By which road a client comes.
@@ -205,7 +211,7 @@ impl Door {
         let welcome_words = Welcome {
             client: &channel.name,
             doubt: channel.doubt.as_deref(),
-            session: (channel.kind == Kind::Client).then(|| channel.session()),
+            session: channel.kind.is_program().then(|| channel.session()),
             line: line.token().map(|token| (token, resumed, line.heard())),
         };
         let parts = async {
@@ -389,5 +395,194 @@ async fn speak(writer: &mut (impl AsyncWrite + Unpin), line: &Line, hold: &Hold)
             line.bell.notified().await;
             texts = line.next(hold, PIECE);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::sexp::reader::Sexp;
+    use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
+    use tokio::time::Instant;
+
+    /// A client at the other end of a connection by the network, and what the loop of the core would hear of it.
+    struct There {
+        incoming: Incoming<ReadHalf<DuplexStream>>,
+        writer: WriteHalf<DuplexStream>,
+        serving: tokio::task::JoinHandle<()>,
+        welcome: Sexp,
+        begun: Instant,
+    }
+
+    /// A core without a loop.
+    struct Hall {
+        door: Arc<Door>,
+        events: mpsc::UnboundedReceiver<Event>,
+    }
+
+    fn hall() -> Hall {
+        let (inbox, events) = mpsc::unbounded_channel();
+        Hall { door: Door::new(inbox), events }
+    }
+
+    impl Hall {
+        /// Lets a client in; the connection holds so many bytes that nobody took yet.
+        async fn let_in(&self, said: Said, holds: usize) -> There {
+            let (ours, theirs) = tokio::io::duplex(holds);
+            let (reader, writer) = tokio::io::split(ours);
+            let (door, begun) = (self.door.clone(), Instant::now());
+            let road = Road { name: "the network".to_string(), pinged: true, process: None, held: None };
+            let serving = tokio::spawn(async move {
+                let make = |id, own: &str, outbox| Channel::client(id, own, None, outbox);
+                door.serve((Incoming::new(reader), writer), &said, road, make).await;
+            });
+            let (reader, writer) = tokio::io::split(theirs);
+            let mut incoming = Incoming::new(reader);
+            let welcome = incoming.next().await.expect("frames").expect("it is let in");
+            There { incoming, writer, serving, welcome: Sexp::read(&welcome).expect("a message"), begun }
+        }
+
+        /// Returns what the loop heard: who came, who left and which messages.
+        fn heard(&mut self) -> Vec<&'static str> {
+            let mut heard = Vec::new();
+            while let Ok(event) = self.events.try_recv() {
+                heard.push(match event {
+                    Event::Joined(_) => "joined",
+                    Event::Left(_) => "left",
+                    Event::Message(..) => "a message",
+                    _ => "something else",
+                });
+            }
+            heard
+        }
+    }
+
+    impl There {
+        /// Returns at which seconds it was asked for a sign of life, until the connection ended, and at which it did.
+        async fn asked(&mut self) -> (Vec<u64>, u64) {
+            let mut asked = Vec::new();
+            while let Ok(Some(text)) = self.incoming.next().await {
+                assert_eq!(text, pulse::ping());
+                asked.push(self.begun.elapsed().as_secs());
+            }
+            (asked, self.begun.elapsed().as_secs())
+        }
+
+        async fn say(&mut self, bytes: &[u8]) {
+            self.writer.write_all(bytes).await.expect("it is taken");
+        }
+    }
+
+    fn alive() -> Vec<u8> {
+        crate::edge::wire::frame::encode("(:type :event :payload (:action :alive))").expect("it is short")
+    }
+
+    fn numbered() -> Said {
+        Said { numbered: true, ..Said::plain(As::Client) }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_answers_no_ping_is_gone_after_ninety_seconds() {
+        let mut hall = hall();
+        let mut there = hall.let_in(Said::plain(As::Client), 1 << 16).await;
+        assert_eq!(there.asked().await, (vec![30, 60], 90));
+        assert!((&mut there.serving).await.is_ok());
+        assert_eq!(hall.heard(), ["joined", "left"]);
+        // What is no whole message is no sign of life, however often some of it comes.
+        let mut there = hall.let_in(Said::plain(As::Client), 1 << 16).await;
+        let bytes = alive();
+        let drip = async {
+            for byte in bytes.iter().take(8) {
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                there.writer.write_all(std::slice::from_ref(byte)).await.expect("it is taken");
+            }
+        };
+        let ended = async {
+            let serving = (&mut there.serving).await;
+            (serving.is_ok(), there.begun.elapsed().as_secs())
+        };
+        let ((), ended) = tokio::join!(drip, ended);
+        assert_eq!(ended, (true, 90));
+        assert_eq!(hall.heard(), ["joined", "left"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_answers_in_the_last_moment_is_never_gone() {
+        let mut hall = hall();
+        let mut there = hall.let_in(Said::plain(As::Client), 1 << 16).await;
+        for round in 1..=20 {
+            // Both pings have come, and the third is not waited for.
+            tokio::time::sleep(Duration::from_millis(89_900)).await;
+            for _ in 0..2 {
+                let text = there.incoming.next().await.expect("frames").expect("it goes on");
+                assert_eq!(text, pulse::ping(), "round {round}");
+            }
+            there.say(&alive()).await;
+            while hall.heard().last() != Some(&"a message") {
+                tokio::task::yield_now().await;
+            }
+        }
+        assert!(!there.serving.is_finished());
+        drop(there);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_nothing_for_ninety_seconds_is_gone_though_it_says_that_it_lives() {
+        let mut hall = hall();
+        // What is said to it fits in no way into the connection.
+        let mut there = hall.let_in(Said::plain(As::Client), 4_096).await;
+        let Some(Event::Joined(channel)) = hall.events.recv().await else { panic!("it has joined") };
+        channel.outbox.send("log", None, Plist::new().text("text", "x".repeat(10_000)));
+        let bytes = alive();
+        let speaking = async {
+            loop {
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                if there.writer.write_all(&bytes).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let ended = async {
+            let serving = (&mut there.serving).await;
+            (serving.is_ok(), there.begun.elapsed().as_secs())
+        };
+        let ended = tokio::select! {
+            () = speaking => panic!("it ended"),
+            ended = ended => ended,
+        };
+        assert_eq!(ended, (true, STALLED.as_secs()));
+        assert!(hall.heard().ends_with(&["left"]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_numbered_may_come_back_for_ninety_seconds_more() {
+        let resuming = |there: &There, seen: u64| {
+            let payload = there.welcome.get("payload").expect("a payload");
+            let token = payload.text_at("resume").expect("a token").to_string();
+            Said { resume: Some((token, seen)), ..numbered() }
+        };
+        let resumed = |there: &There| there.welcome.get("payload").is_some_and(|payload| payload.flag_at("resumed"));
+        let mut hall = hall();
+        let first = hall.let_in(numbered(), 1 << 16).await;
+        let said = resuming(&first, 0);
+        drop((first.incoming, first.writer));
+        tokio::time::sleep(AWAY - Duration::from_secs(1)).await;
+        // Messages that were said to nobody meanwhile are said now.
+        let Some(Event::Joined(channel)) = hall.events.recv().await else { panic!("it has joined") };
+        channel.outbox.send("log", None, Plist::new().text("text", "meanwhile"));
+        let mut again = hall.let_in(said, 1 << 16).await;
+        assert!(resumed(&again), "{}", again.welcome);
+        let heard = again.incoming.next().await.expect("frames").expect("it goes on");
+        assert!(heard.contains(":number 1") && heard.contains("meanwhile"), "{heard}");
+        assert!((first.serving).await.is_ok(), "the older connection is no longer waited for");
+        assert_eq!(hall.heard(), Vec::<&str>::new(), "it has neither left nor come");
+
+        let said = resuming(&again, 1);
+        drop((again.incoming, again.writer));
+        tokio::time::sleep(AWAY + Duration::from_secs(1)).await;
+        assert_eq!(hall.heard(), ["left"]);
+        assert!(again.serving.is_finished());
+        let late = hall.let_in(said, 1 << 16).await;
+        assert!(!resumed(&late), "{}", late.welcome);
     }
 }

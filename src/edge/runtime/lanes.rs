@@ -12,8 +12,9 @@ use crate::domain::turn::{Conversation, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::commands::runs_beside;
 use crate::edge::engine::delegation::{Reported, shown_in};
+use crate::edge::engine::once::{Before, Once};
 use crate::edge::engine::record::{Finished, read_role};
-use crate::edge::engine::turns::{Ask, BROKE, Decided, first_line};
+use crate::edge::engine::turns::{Ask, Attached, BROKE, Decided, first_line};
 use crate::edge::runtime::clients::{Channel, ClientId, Clients};
 use crate::edge::runtime::{Event, show};
 use futures_util::FutureExt;
@@ -34,7 +35,8 @@ struct Task {
 }
 
 enum Work {
-    Ask(Box<Ask>),
+    /// A question; under a name when it is asked once, whatever becomes of this core.
+    Ask(Box<Ask>, Option<Once>),
     Decide {
         origin: Origin,
         /// The steps that it is about, by plan.
@@ -43,11 +45,7 @@ enum Work {
         decided: Result<Vec<(String, Decided)>, String>,
     },
     /// A line of a REPL, and where it was typed.
-    Repl {
-        origin: Origin,
-        line: String,
-        folder: Option<PathBuf>,
-    },
+    Repl { origin: Origin, line: String, folder: Option<PathBuf> },
     /// Says something of our own about what was typed here.
     Say(String),
     /// Tells what came of work that was handed over here.
@@ -57,7 +55,7 @@ enum Work {
 impl Work {
     /// Returns whether it is a command that is answered while a turn of its conversation goes on.
     fn runs_beside(&self) -> bool {
-        matches!(self, Work::Ask(ask) if runs_beside(&ask.text))
+        matches!(self, Work::Ask(ask, _) if runs_beside(&ask.text))
     }
 }
 
@@ -136,14 +134,25 @@ impl Lanes {
         if payload.flag_at("waits") {
             self.engine.stay_for(&origin.session);
         }
-        self.take(client, asked(origin, payload, blotted));
+        match payload.text_at("once").map(Once::read).transpose() {
+            Ok(once) => self.take(client, asked(origin, payload, blotted), once),
+            Err(why) => self.say(client, origin.session, format!("{why}; nobody was asked.")),
+        }
     }
 
     /// Queues a slash command, without its slash.
     pub(super) fn command(&mut self, client: ClientId, origin: Origin, line: &str) {
         self.take(
             client,
-            Ask { text: format!("/{line}"), origin, history: Vec::new(), older: Older::default(), folder: None },
+            Ask {
+                text: format!("/{line}"),
+                origin,
+                history: Vec::new(),
+                older: Older::default(),
+                folder: None,
+                attached: Vec::new(),
+            },
+            None,
         );
     }
 
@@ -155,7 +164,7 @@ impl Lanes {
     }
 
     /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
-    fn take(&mut self, client: ClientId, ask: Ask) {
+    fn take(&mut self, client: ClientId, ask: Ask, once: Option<Once>) {
         let here = ask.origin.session.clone();
         self.homes.insert(here.clone(), client);
         let elsewhere = self
@@ -170,7 +179,7 @@ impl Lanes {
                 let text = format!("{id} belongs to another conversation; what comes of it stands there.");
                 self.queue(client, here, Work::Say(text));
             }
-            None => self.queue(client, here, Work::Ask(Box::new(ask))),
+            None => self.queue(client, here, Work::Ask(Box::new(ask), once)),
         }
     }
 
@@ -277,7 +286,7 @@ impl Lanes {
             [Some(client), home].into_iter().flatten().filter_map(|id| self.clients.get(id)).collect();
         let hearers: Arc<[Arc<Channel>]> = hearers.into();
         let asked = match &work {
-            Work::Ask(ask) => first_line(&ask.text),
+            Work::Ask(ask, _) => first_line(&ask.text),
             Work::Decide { plans, .. } => first_line(&format!("decision about {}", plans.join(", "))),
             Work::Repl { line, .. } => first_line(line),
             Work::Say(_) => "a decision about a plan".to_string(),
@@ -338,7 +347,7 @@ impl Turn {
     /// Tells that it has started, and what it goes on from: in the order in which turns begin.
     fn begin(&self, work: &Work) {
         let follows = match work {
-            Work::Ask(_) | Work::Repl { .. } | Work::Say(_) => None,
+            Work::Ask(..) | Work::Repl { .. } | Work::Say(_) => None,
             Work::Report(reported) => Some(reported.follows.0.clone()),
             Work::Decide { plans, .. } => {
                 plans.first().and_then(|plan| self.engine.with_plan(plan, |plan| plan.turn.0.clone()))
@@ -352,13 +361,17 @@ impl Turn {
         let Turn { engine, session, name, .. } = self;
         let decided = match &work {
             // Nothing is shown as decided because of what was typed.
-            Work::Ask(_) | Work::Repl { .. } | Work::Say(_) | Work::Report(_) => Vec::new(),
+            Work::Ask(..) | Work::Repl { .. } | Work::Say(_) | Work::Report(_) => Vec::new(),
             Work::Decide { plans, .. } => plans.clone(),
         };
         let mut telling = Telling::new(self);
         let mut sink = |piece: Streamed<'_>| telling.hear(piece);
         let result = match work {
-            Work::Ask(ask) => Ok(engine.ask(*ask, name.clone(), &mut sink).await),
+            Work::Ask(ask, once) => match once_only(engine, once, name).await {
+                Ok(None) => Ok(engine.ask(*ask, name.clone(), &mut sink).await),
+                Ok(Some(before)) => return self.was_asked(&before),
+                Err(why) => Err(why),
+            },
             Work::Decide { origin, decided: Ok(decided), .. } => {
                 engine.decide_steps(&origin, decided, name.clone(), &mut sink).await
             }
@@ -409,6 +422,14 @@ impl Turn {
 
     fn broken(&self) -> impl Future<Output = Finished> {
         self.engine.broken(&self.name, self.session.clone(), self.asked.clone(), self.began)
+    }
+
+    /// Ends the turn of a question that was asked before: how that one stands.
+    fn was_asked(&self, before: &Before) {
+        let payload = Plist::new().keyword("action", "turn-done").text("turn", self.name.0.as_str());
+        self.end_stream();
+        let payload = payload.text("status", before.ending.unwrap_or("failed")).text("before", before.turn.0.as_str());
+        self.tell("response", payload.text("text", format!("{}.", exact(&before.to_string()))));
     }
 
     /// Ends the turn as failed, with why.
@@ -521,11 +542,32 @@ impl<'a> Telling<'a> {
     }
 }
 
+/// Takes note that a question is asked; returns what became of it when it was asked before.
+async fn once_only(engine: &Engine, once: Option<Once>, turn: &TurnId) -> Result<Option<Before>, String> {
+    match once {
+        Some(once) => engine.ask_once(&once, turn).await,
+        None => Ok(None),
+    }
+}
+
 /// Reads the user's words with the chat so far.
 pub(super) fn asked(origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Ask {
     let text = payload.text_at("text").unwrap_or("").to_string();
     let folder = folder_in(payload);
-    Ask { origin, text, history: said_in(payload, blotted), older: older_in(payload, blotted), folder }
+    let attached = attached_in(payload, blotted);
+    Ask { origin, text, history: said_in(payload, blotted), older: older_in(payload, blotted), folder, attached }
+}
+
+/// So many texts that came along are taken at once.
+const MOST_ATTACHED: usize = 64;
+
+/// Returns what came along with the user's words, as a client tells it.
+fn attached_in(payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Vec<Attached> {
+    let one = |text: &Sexp| {
+        let name = text.text_at("name").unwrap_or("a text without a name").to_string();
+        Some(Attached { name, text: blotted(text.text_at("text")?) })
+    };
+    payload.list_at("attached").iter().filter_map(one).take(MOST_ATTACHED).collect()
 }
 
 /// Returns where something was typed: the folder of the project that a client names, or that of its file.

@@ -5,7 +5,7 @@
 
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::peers::tls::Fingerprint;
-use crate::edge::runtime::clients::{Channel, Kind};
+use crate::edge::runtime::clients::Channel;
 use crate::edge::runtime::hall::Road;
 use crate::edge::runtime::lobby::Held;
 use crate::edge::wire::number::Sent;
@@ -150,7 +150,7 @@ impl Lines {
         let line = lines.get(token)?;
         let then = &line.channel;
         // What a client was granted it has beyond what its road gives.
-        let same = then.kind == now.kind && (then.kind == Kind::Client || then.rights() == now.rights());
+        let same = then.kind == now.kind && (then.kind.is_program() || then.rights() == now.rights());
         let key = road.held.as_ref().map(Held::key);
         let line = Some(line).filter(|line| same && line.process == road.process && line.key == key)?.clone();
         // Under the lock: a line that is being ended is not taken up.

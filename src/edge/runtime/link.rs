@@ -10,7 +10,7 @@ use crate::edge::clock::SystemClock;
 use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::{self, Boot, Found, Keep, Opened};
-use crate::edge::peers::greeting::{As, Unmet};
+use crate::edge::peers::greeting::{As, Said, Unmet};
 use crate::edge::peers::join::{Joined, join};
 use crate::edge::peers::place::{self, Guard, Listening};
 use crate::edge::peers::pulse::{self, Do, Silence};
@@ -138,7 +138,7 @@ impl Link {
                 }
                 Found::Elsewhere(owner) => owner,
             };
-            match join(folder, As::Emacs).await {
+            match join(folder, &Said::plain(As::Emacs)).await {
                 Ok(joined) => {
                     self.say(
                         "info",
@@ -336,7 +336,9 @@ async fn answering<T>(
                 let payload = read.as_ref().and_then(|message| message.get("payload"));
                 match payload.filter(|payload| payload.name_at("action") == Some("editor-reply")) {
                     Some(payload) => {
-                        own.editor.reply(payload);
+                        if let Err(why) = own.editor.reply(payload) {
+                            own.refuse(None, why);
+                        }
                         waiting.fetch_sub(text.len(), Ordering::Relaxed);
                     }
                     None => early.push(text),
@@ -502,9 +504,10 @@ mod tests {
             let reply =
                 |rest: &str| format!("(:type :response :payload (:action :editor-reply :request {number} {rest}))");
             say(request("hello"));
-            say(reply(":more t :text \"* Ta\""));
+            say(reply(":slice 1 :more t :text \"* Ta\""));
             say(request("status"));
-            say(reply(":open t :tick 1 :size 6 :text \"sk\""));
+            let hash = crate::edge::wire::slices::chain("* Task", 4).hash().to_string();
+            say(reply(&format!(":open t :tick 1 :size 6 :slice 2 :text \"sk\" :hash \"{hash}\"")));
         };
         let starting = answering(own.editor.look("/notes/home.org"), &mut uplink, &waiting, &own);
         let ((seen, early), ()) = tokio::join!(starting, emacs);

@@ -282,3 +282,85 @@ async fn enter<R, W>(
         door.serve((incoming, writer), &said, road, make).await;
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::runtime::Event;
+    use crate::edge::wire::frame::encode;
+    use tokio::io::AsyncWriteExt;
+    use tokio::sync::mpsc;
+    use tokio::time::Instant;
+
+    /// What somebody says who does not get through the greeting, and how long after the beginning or the last of it.
+    struct Mute {
+        what: &'static str,
+        says: Vec<(u64, Vec<u8>)>,
+    }
+
+    fn mutes() -> Vec<Mute> {
+        let bytes = |text: &str| encode(text).expect("it is short");
+        let drip = |bytes: &[u8]| bytes.iter().take(20).map(|byte| (1_000, vec![*byte])).collect();
+        let claim = "(:type :event :payload (:action :handshake :protocol 2 :nonce \"ab\" :mac \"cd\"))";
+        vec![
+            Mute { what: "nothing", says: Vec::new() },
+            Mute { what: "the beginning of a frame", says: vec![(0, b"0000".to_vec())] },
+            Mute { what: "a length and nothing behind it", says: vec![(4_000, b"000100".to_vec())] },
+            Mute { what: "half of an answer", says: vec![(4_900, bytes(claim)[..40].to_vec())] },
+            Mute { what: "a byte a second", says: drip(&bytes(claim)) },
+            Mute { what: "blanks", says: (0..20).map(|_| (900, vec![b' '])).collect() },
+        ]
+    }
+
+    fn terms(tls: Option<&Path>) -> (Terms, mpsc::UnboundedReceiver<Event>) {
+        let (inbox, events) = mpsc::unbounded_channel();
+        let (door, seats) = (Door::new(inbox), Arc::new(Semaphore::new(8)));
+        let tls = tls.map(|folder| {
+            let (_, allowed) = watch::channel(Arc::new(Allowed::default()));
+            let key = Key::kept(folder).expect("a key");
+            (key.acceptor(allowed.clone()).expect("it takes connections"), allowed)
+        });
+        (Terms { cookie: Cookie::of([7; 32]), door, seats, tls }, events)
+    }
+
+    /// Has somebody come, and returns after how many milliseconds it was let go.
+    async fn let_go(terms: &Terms, says: Vec<(u64, Vec<u8>)>) -> u128 {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let mut there = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("it listens");
+        let (stream, from) = listener.accept().await.expect("somebody comes");
+        let begun = Instant::now();
+        let saying = async {
+            for (pause, bytes) in says {
+                tokio::time::sleep(Duration::from_millis(pause)).await;
+                // It may be let go already.
+                let _ = there.write_all(&bytes).await;
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = saying => 0,
+            () = receive(stream, from, terms.clone()) => begun.elapsed().as_millis(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_prove_itself_within_five_seconds_is_let_go() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for tls in [None, Some(folder.path())] {
+            let (terms, mut events) = terms(tls);
+            for Mute { what, mut says } in mutes() {
+                if tls.is_some() {
+                    // Else it is let go at its first byte.
+                    if let Some((_, first)) = says.first_mut() {
+                        *first = vec![TLS, 3, 1, 2];
+                    }
+                    says.iter_mut().skip(1).for_each(|(_, bytes)| bytes.fill(0));
+                }
+                let after = let_go(&terms, says).await;
+                assert!((5_000..5_010).contains(&after), "{what}, {}: {after} ms", tls.is_some());
+            }
+            assert!(events.try_recv().is_err(), "nobody has joined");
+            assert_eq!(terms.seats.available_permits(), 8);
+        }
+    }
+}

@@ -5,6 +5,7 @@
 
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::runtime::clients::ClientId;
+use crate::edge::wire::slices::{Joining, Slice};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ const MOST_CHANGED: usize = 16 << 20;
 #[derive(Default)]
 pub(super) struct Mirrors {
     mirrors: HashMap<String, Mirror>,
-    coming: HashMap<String, String>,
+    /// The texts that come in slices; `None` of one that was given up, for which its whole was asked.
+    coming: HashMap<String, Option<Joining>>,
     bases: u64,
     client: ClientId,
 }
@@ -90,16 +92,20 @@ impl Mirrors {
                 Update::Changed
             }
             Some("begin") => {
-                self.coming.insert(file.to_string(), String::new());
+                self.coming.insert(file.to_string(), Some(Joining::new(MOST)));
                 Update::Waiting
             }
-            Some("slice") => self.slice(file, payload.text_at("text").unwrap_or("")),
+            Some("slice") => self.slice(file, payload),
             Some("end") => match self.coming.remove(file) {
-                Some(text) => {
-                    self.start(file, Source::Sent(Arc::new(text)), true, payload);
-                    Update::Changed
-                }
                 None => Update::Lost,
+                Some(None) => Update::Waiting,
+                Some(Some(coming)) => match whole(coming, payload) {
+                    Some(text) => {
+                        self.start(file, Source::Sent(Arc::new(text)), true, payload);
+                        Update::Changed
+                    }
+                    None => Update::Lost,
+                },
             },
             Some("change") => self.change(file, payload).unwrap_or_else(|| {
                 self.mirrors.remove(file);
@@ -117,17 +123,19 @@ impl Mirrors {
         self.mirrors.insert(file.to_string(), mirror);
     }
 
-    fn slice(&mut self, file: &str, text: &str) -> Update {
-        match self.coming.get_mut(file) {
-            Some(coming) if coming.len() + text.len() <= MOST => {
-                coming.push_str(text);
-                Update::Waiting
-            }
-            _ => {
-                self.coming.remove(file);
-                Update::Lost
-            }
+    fn slice(&mut self, file: &str, payload: &Sexp) -> Update {
+        let coming = match self.coming.get_mut(file) {
+            None => return Update::Lost,
+            // Once is enough to ask for all of it.
+            Some(None) => return Update::Waiting,
+            Some(Some(coming)) => coming,
+        };
+        let Slice { number, text, .. } = Slice::read(payload, "text");
+        if number.is_some_and(|number| coming.add(number, text).is_ok()) && !coming.is_over() {
+            return Update::Waiting;
         }
+        self.coming.insert(file.to_string(), None);
+        Update::Lost
     }
 
     fn change(&mut self, file: &str, payload: &Sexp) -> Option<Update> {
@@ -174,6 +182,12 @@ impl Mirrors {
             }
         }
     }
+}
+
+/// Returns a text of which all slices came; `None` when they are not those that its end names.
+fn whole(coming: Joining, payload: &Sexp) -> Option<String> {
+    coming.ends(payload.text_at("hash")).ok()?;
+    coming.text()
 }
 
 /// A file as it is on disk.
@@ -275,6 +289,7 @@ fn apply(start: Arc<str>, changes: &[Change]) -> Option<Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edge::wire::slices::chain;
 
     const FILE: &str = "/f.org";
 
@@ -298,9 +313,10 @@ mod tests {
     fn changes_are_spliced_and_what_does_not_fit_is_noticed() {
         let whole = |mirrors: &mut Mirrors| {
             assert_eq!(update(mirrors, "(:part :begin :size 5)"), Update::Waiting);
-            assert_eq!(update(mirrors, "(:part :slice :text \"* ä\")"), Update::Waiting);
-            assert_eq!(update(mirrors, "(:part :slice :text \"!\")"), Update::Waiting);
-            assert_eq!(update(mirrors, "(:part :end :tick 1 :file \"/typed.org\")"), Update::Changed);
+            assert_eq!(update(mirrors, "(:part :slice :slice 1 :text \"* ä\")"), Update::Waiting);
+            assert_eq!(update(mirrors, "(:part :slice :slice 2 :text \"!\")"), Update::Waiting);
+            let end = format!("(:part :end :tick 1 :file \"/typed.org\" :hash \"{}\")", chain("* ä!", 4).hash());
+            assert_eq!(update(mirrors, &end), Update::Changed);
         };
         let mut mirrors = Mirrors::default();
         whole(&mut mirrors);
@@ -321,8 +337,36 @@ mod tests {
             assert_eq!(read(&mut mirrors, ("", None)), (None, Some("/typed.org".to_string())), "{bad}");
             assert_eq!(update(&mut mirrors, "(:part :change :beg 0 :end 0 :text \"\" :size 5)"), Update::Lost);
         }
-        for bad in ["(:part :slice :text \"x\")", "(:part :end)", "(:part :change :beg 0 :end 0)", "(:part :other)"] {
+        for bad in
+            ["(:part :slice :slice 1 :text \"x\")", "(:part :end)", "(:part :change :beg 0 :end 0)", "(:part :other)"]
+        {
             assert_eq!(update(&mut mirrors, bad), Update::Lost, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_slice_that_is_missing_twice_or_changed_is_noticed() {
+        let slice = |number: u64, text: &str| format!("(:part :slice :slice {number} :text \"{text}\")");
+        let end = format!("(:part :end :tick 1 :hash \"{}\")", chain("aaaabbbbcc", 4).hash());
+        let nothing = format!("(:part :end :tick 1 :hash \"{}\")", chain("", 4).hash());
+        let [a, b, c] = [slice(1, "aaaa"), slice(2, "bbbb"), slice(3, "cc")];
+        for (came, whole) in [
+            (vec![a.as_str(), &b, &c, &end], true),
+            (vec![&a, &c, &end], false),
+            (vec![&a, &a, &b, &c, &end], false),
+            (vec![&a, &b, &end], false),
+            (vec![&b, &a, &c, &end], false),
+            (vec![&a, &slice(2, "bbbB"), &c, &end], false),
+            (vec![&a, &b, &c, "(:part :end :tick 1)"], false),
+            (vec![&end], false),
+            (vec![&slice(1, ""), &nothing], true),
+        ] {
+            let mut mirrors = Mirrors::default();
+            update(&mut mirrors, "(:part :begin :size 10)");
+            let all: Vec<_> = came.iter().map(|message| update(&mut mirrors, message)).collect();
+            let count = |what: Update| all.iter().filter(|update| **update == what).count();
+            let wanted = if whole { (1, 0) } else { (0, 1) };
+            assert_eq!((count(Update::Changed), count(Update::Lost)), wanted, "{came:?}: {all:?}");
         }
     }
 

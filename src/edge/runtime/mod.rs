@@ -4,7 +4,7 @@
 //! Of several processes on one store the owner's has the loop; the others join it (see [`link`]).
 
 mod buffers;
-mod clients;
+pub(in crate::edge) mod clients;
 mod costs;
 pub mod daemon;
 mod editor;
@@ -468,7 +468,11 @@ impl Loop {
         match message.name_at("type") {
             Some("event") => self.event(&channel, origin, &payload),
             Some("request") => self.asked(Asked { client: id, origin, payload, seat: letter.seat }),
-            Some("response") if payload.name_at("action") == Some("editor-reply") => channel.editor.reply(&payload),
+            Some("response") if payload.name_at("action") == Some("editor-reply") => {
+                if let Err(why) = channel.editor.reply(&payload) {
+                    channel.refuse(None, why);
+                }
+            }
             _ => channel.refuse(Some(&origin.session.0), "a message of no known type"),
         }
     }
@@ -632,7 +636,7 @@ impl Loop {
 
     /// Tells all who hear it how things stand, each Emacs with the heading at its own point.
     fn send_status(&mut self) {
-        let hears = |channel: &Channel| channel.kind != Kind::Cli;
+        let hears = |channel: &Channel| channel.kind.hears_news();
         for (id, client) in self.clients.iter_mut().filter(|(_, client)| hears(&client.channel)) {
             let sees = client.channel.rights().see_private;
             let (busy, focus) = (self.lanes.busy(*id), client.focus.as_ref());

@@ -13,6 +13,7 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::turns::Decided;
 use crate::edge::runtime::show;
 use crate::edge::runtime::token::{Tokens, Typed};
+use crate::edge::wire::slices::{Joining, Slice};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub(super) struct Reading {
     previews: VecDeque<(String, Progress)>,
     /// Texts of the past of which this client has not taken all pages, by what was asked for; the oldest first.
     past: VecDeque<(String, Arc<str>)>,
-    edit: Option<Edit>,
+    edit: Option<Editing>,
     tokens: Tokens,
 }
 
@@ -55,28 +56,38 @@ pub(super) struct Edit {
     text: String,
 }
 
+/// Such a text, of which slices have come.
+struct Editing {
+    plan: String,
+    name: String,
+    text: Joining,
+}
+
 impl Reading {
     /// Takes a slice of an edited argument; returns the edit when that was the last.
     ///
     /// # Errors
-    /// When the slice does not follow a first one, or the text is too long.
+    /// When the slice does not follow the one before, the text is not the one that its last slice names, or it is too long.
     pub(super) fn take_edit(&mut self, payload: &Sexp) -> Result<Option<Edit>, String> {
         let text = |name: &str| payload.text_at(name).unwrap_or("").to_string();
         let (plan, name) = (text("plan"), text("name"));
-        if payload.flag_at("first") {
-            self.edit = Some(Edit { plan: plan.clone(), name: name.clone(), text: String::new() });
+        let slice = Slice::read(payload, "value");
+        if slice.number.is_none_or(|number| number == 1) {
+            let (plan, name) = (plan.clone(), name.clone());
+            self.edit = Some(Editing { plan, name, text: Joining::new(EDIT_MOST) });
         }
         let begun = self.edit.take().filter(|edit| edit.plan == plan && edit.name == name);
         let mut edit = begun.ok_or_else(|| "a part of the edited text is missing; edit the plan again".to_string())?;
-        edit.text.push_str(&text("value"));
-        if edit.text.len() > EDIT_MOST {
+        edit.text.take(slice).map_err(|wrong| wrong.to_string())?;
+        if edit.text.is_over() {
             return Err(format!("the text is too long; at most {} MB can be sent", EDIT_MOST >> 20));
         }
-        if payload.flag_at("more") {
+        if slice.more {
             self.edit = Some(edit);
             return Ok(None);
         }
-        Ok(Some(edit))
+        let text = edit.text.text().ok_or_else(|| "a part of the edited text is missing".to_string())?;
+        Ok(Some(Edit { plan, name, text }))
     }
 
     /// Notes that the page that begins at `from` was taken. Only pages that follow each other count.
@@ -283,21 +294,38 @@ mod tests {
         assert!(!reading.has_preview("a") && reading.previews.len() == PREVIEWS);
     }
 
+    /// A slice of an edit.
+    fn edit(plan: &str, value: &str, rest: &str) -> String {
+        format!("(:plan \"{plan}\" :name \"a\" :value \"{value}\" {rest})")
+    }
+
     #[test]
     fn slices_of_an_edit_are_joined_and_none_may_be_missing() {
         let mut reading = Reading::default();
         let mut take = |text: &str| slice(&mut reading, text);
-        assert_eq!(take("(:plan \"P1\" :name \"a\" :value \"x\" :first t :more t)"), Ok(None));
-        assert_eq!(take("(:plan \"P1\" :name \"a\" :value \"y\")"), Ok(Some("xy".to_string())));
+        let both = crate::edge::wire::slices::chain("xxxxyyyy", 4).hash().to_string();
+        let (first, last) = (":slice 1 :more t", format!(":slice 2 :hash \"{both}\""));
+        assert_eq!(take(&edit("P1", "xxxx", first)), Ok(None));
+        assert_eq!(take(&edit("P1", "yyyy", &last)), Ok(Some("xxxxyyyy".to_string())));
+        assert_eq!(take(&edit("P1", "short", "")), Ok(Some("short".to_string())), "one message needs no more");
         // The rest of a text of which a part was refused or went to another plan becomes no text of its own.
-        assert!(take("(:plan \"P1\" :name \"a\" :value \"z\")").is_err());
-        assert_eq!(take("(:plan \"P1\" :name \"a\" :value \"x\" :first t :more t)"), Ok(None));
-        assert!(take("(:plan \"P2\" :name \"a\" :value \"y\")").is_err());
-        assert!(take("(:plan \"P1\" :name \"a\" :value \"z\")").is_err());
-        let long = format!("(:plan \"P1\" :name \"a\" :value \"{}\" :first t :more t)", "x".repeat(3 << 20));
-        assert_eq!(take(&long), Ok(None));
-        let long = long.replace(":first t", "");
-        while take(&long) == Ok(None) {}
-        assert!(take("(:plan \"P1\" :name \"a\" :value \"y\")").is_err());
+        assert!(take(&edit("P1", "yyyy", &last)).is_err());
+        for strange in [
+            edit("P2", "yyyy", &last),
+            edit("P1", "zzzz", &last),
+            edit("P1", "yyyy", ":slice 2"),
+            edit("P1", "yyyy", ":slice 3 :more t"),
+            edit("P1", "yyyy", &last.replace(&both, &"0".repeat(64))),
+        ] {
+            assert_eq!(take(&edit("P1", "xxxx", first)), Ok(None));
+            assert!(take(&strange).is_err(), "{strange}");
+            assert!(take(&edit("P1", "yyyy", &last)).is_err());
+        }
+        for number in 1..=5 {
+            let long = edit("P1", &"x".repeat(3 << 20), &format!(":slice {number} :more t"));
+            assert_eq!(take(&long), Ok(None));
+        }
+        assert!(take(&edit("P1", &"x".repeat(3 << 20), ":slice 6 :more t")).is_err_and(|why| why.contains("too long")));
+        assert!(take(&edit("P1", "y", ":slice 7")).is_err());
     }
 }

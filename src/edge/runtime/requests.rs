@@ -278,7 +278,12 @@ async fn answer(
         Request::Trace => {
             let view = engine.view();
             let turns = engine.turns(limit).await?;
-            Ok(Plist::new().list("turns", turns.iter().map(|turn| show::turn(turn, &view).build())))
+            Ok(Plist::new().list(
+                "turns",
+                turns
+                    .iter()
+                    .map(|turn| show::turn(turn, &view).maybe("proposer", show::proposer(&turn.session.0)).build()),
+            ))
         }
         Request::Why => {
             // What is named and cannot be read is never taken for nothing, which is the last decision.

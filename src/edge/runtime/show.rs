@@ -24,6 +24,7 @@ use crate::edge::engine::explain::{Considered, Explained};
 use crate::edge::engine::query::Answer;
 use crate::edge::engine::record::Finished;
 use crate::edge::log::Line;
+use crate::edge::wire::slices;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -89,6 +90,21 @@ pub fn plan(plan: &FlightPlan) -> Plist {
         .maybe("result", result)
         .maybe("differs", Some(&plan.about.differs).filter(|text| !text.is_empty()).map(|text| exact(&head(text))))
         .maybe("replaced-by", replaced_by)
+        .maybe("proposer", proposer(&plan.session.0))
+}
+
+/// Returns which program a conversation belongs to, in words, by the name that was given to it when it came; `None` for
+/// the user's own.
+pub fn proposer(session: &str) -> Option<String> {
+    let name = session.strip_prefix("agent-").unwrap_or(session).split('/').next()?;
+    let (kind, _) = name.split_once('-')?;
+    let what = match kind {
+        "mcp" => "an agent by MCP",
+        "acp" => "an editor by ACP",
+        "client" => "a program",
+        _ => return None,
+    };
+    Some(format!("{what}, {}", exact(name)))
 }
 
 /// Of what differs at most so many lines, and so many characters of each, go with a summary.
@@ -127,10 +143,19 @@ pub fn plan_page(plan: &FlightPlan, from: usize) -> Result<(Plist, Option<usize>
 pub fn plan_argument(plan: &FlightPlan, name: &str, from: usize) -> Result<Plist, String> {
     let value = plan.action.args().get(name);
     let (_, text) = argument(value.ok_or_else(|| format!("plan {} has no argument {}", plan.id, exact(name)))?);
-    let rest = text.get(from..).ok_or_else(|| format!("no slice of {} begins at {from}", exact(name)))?;
-    let end = (0..=rest.len().min(SLICE)).rev().find(|&end| rest.is_char_boundary(end)).unwrap_or(0);
-    let payload = Plist::new().text("text", rest.get(..end).unwrap_or(""));
-    Ok(if end < rest.len() { payload.int("next", (from + end) as i64) } else { payload })
+    let mut begin = 0;
+    for (number, slice) in (1_u64..).zip(slices::cut(&text, SLICE)) {
+        let end = begin + slice.len();
+        if begin == from {
+            let payload = Plist::new().int("slice", number).text("text", slice);
+            return Ok(match end < text.len() {
+                true => payload.int("next", end as i64),
+                false => payload.text("hash", slices::chain(&text, SLICE).hash()),
+            });
+        }
+        begin = end;
+    }
+    Err(format!("no slice of {} begins at {from}", exact(name)))
 }
 
 /// An argument goes in slices of at most so many bytes.

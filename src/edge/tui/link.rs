@@ -3,43 +3,22 @@
 //! When nobody owns the store, this process does as long as it runs, and joins itself like any other client.
 
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::peers::greeting::{As, Unmet};
-use crate::edge::peers::join::{Joined, join};
+use crate::edge::peers::greeting::{As, Said};
+use crate::edge::peers::home::{Home, connect};
+use crate::edge::peers::join::Joined;
 use crate::edge::peers::pulse::{self, Do, SILENCE, Silence};
 use crate::edge::peers::stream::write;
-use crate::edge::store::owner_of;
 use crate::edge::tui::state::{Event, Linked};
-use async_trait::async_trait;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-/// How long an owner that does not listen yet is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long nothing is tried in between.
-const PAUSE: Duration = Duration::from_millis(50);
 /// The first and the longest pause before it is tried again, in seconds.
 const PAUSES: (u64, u64) = (1, 16);
 /// A connection that lasted so long was a good one: the pauses begin anew.
 const GOOD: Duration = Duration::from_secs(10);
-
-/// What owns the store when nobody else does.
-#[async_trait]
-pub trait Home: Send + Sync {
-    /// Begins to own it; false when somebody else does by now.
-    ///
-    /// # Errors
-    /// In words, when it cannot be owned.
-    async fn begin(&self) -> Result<bool, String>;
-
-    /// Whether it is owned here.
-    async fn is_here(&self) -> bool;
-
-    /// Lets go of it: soon, or when what others have under way is done.
-    async fn end(&self, soon: bool);
-}
 
 /// What the loop has to say.
 #[derive(Debug)]
@@ -58,7 +37,7 @@ pub async fn live(store: &Path, home: Arc<dyn Home>, events: mpsc::Sender<Event>
             return;
         }
         let begun = Instant::now();
-        let ended = match connect(store, home.as_ref()).await {
+        let ended = match connect(store, &Said::plain(As::Tui), home.as_ref()).await {
             Ok(joined) => {
                 let (version, here) = (env!("CARGO_PKG_VERSION").to_string(), home.is_here().await);
                 let up = Linked::Up { version, here, doubt: joined.doubt.clone() };
@@ -113,24 +92,6 @@ enum Ended {
     Again,
     /// It was lost, and why.
     Lost(String),
-}
-
-/// Joins the owner of the store, which this process becomes when there is none.
-async fn connect(store: &Path, home: &dyn Home) -> Result<Joined, String> {
-    let begun = Instant::now();
-    let mut last = "nobody owns the notes, and they could not be opened here".to_string();
-    while begun.elapsed() < PATIENCE {
-        if owner_of(store).is_none() {
-            home.begin().await?;
-        }
-        match join(store, As::Tui).await {
-            Ok(joined) => return Ok(joined),
-            Err(Unmet::Refused(why)) => return Err(why),
-            Err(Unmet::Silent(why) | Unmet::Late(why)) => last = why,
-        }
-        sleep(PAUSE).await;
-    }
-    Err(last)
 }
 
 /// Passes messages on both ways until the connection ends.

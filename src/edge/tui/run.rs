@@ -1,10 +1,11 @@
 //! The loop: keys, messages and signals go to the state; what it wants done is done here.
 
+use crate::edge::peers::home::Home;
 use crate::edge::thread::{self, in_place};
 use crate::edge::tui::aside::{self, Aside, CameBack};
 use crate::edge::tui::keep;
 use crate::edge::tui::kept::Conversations;
-use crate::edge::tui::link::{Home, Out, live};
+use crate::edge::tui::link::{Out, live};
 use crate::edge::tui::screen::Screen;
 use crate::edge::tui::state::{Effect, Event, State};
 use crate::edge::tui::theme::Theme;

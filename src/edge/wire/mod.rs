@@ -5,3 +5,4 @@
 pub mod frame;
 pub mod number;
 pub mod proof;
+pub mod slices;

@@ -249,7 +249,14 @@ pub fn ask(text: &str) -> Ask {
 
 /// Returns words of another chat or channel.
 pub fn ask_from(origin: Origin, text: &str) -> Ask {
-    Ask { origin, text: text.to_string(), history: Vec::new(), older: Default::default(), folder: None }
+    Ask {
+        origin,
+        text: text.to_string(),
+        history: Vec::new(),
+        older: Default::default(),
+        folder: None,
+        attached: Vec::new(),
+    }
 }
 
 /// Returns the only plan that waits.

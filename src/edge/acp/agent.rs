@@ -1,0 +1,568 @@
+//! The state of an agent: what comes from the editor and from the core goes in, and what is to be said to either comes out.
+//! It knows no socket, no pipe and no clock.
+
+use crate::domain::sexp::plist::{Plist, message};
+use crate::domain::sexp::reader::Sexp;
+use crate::edge::acp::prompt::words;
+use crate::edge::acp::session::{Prompt, Session, Stage};
+use crate::edge::acp::show;
+use crate::edge::json_lines::{BROKE, NO_METHOD, NO_PARAMS, NO_REQUEST, UNREADABLE, refusal, too_long};
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1::{
+    AgentCapabilities, AvailableCommand as Offered, AvailableCommandInput, AvailableCommandsUpdate, CancelNotification,
+    CloseSessionRequest, Implementation, InitializeRequest, InitializeResponse, McpServer, NewSessionRequest,
+    NewSessionResponse, PromptCapabilities, PromptRequest, PromptResponse, SessionCapabilities,
+    SessionCloseCapabilities, SessionUpdate, StopReason, UnstructuredCommandInput,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+
+/// A line is no longer than this, in bytes.
+pub(super) const LONGEST: usize = 4 << 20;
+/// So many conversations are open at once.
+const SESSIONS: usize = 64;
+/// How an editor calls itself, in characters.
+const NAME: usize = 60;
+
+/// The commands that an editor offers; whatever else begins with a slash is answered all the same.
+const COMMANDS: [(&str, &str, &str); 6] = [
+    ("help", "show what can be typed behind a slash; with words, what the manual says of them", "words"),
+    ("focus", "say or narrow what the agent looks at", "heading or folder"),
+    ("cascade", "say which providers are asked, and how they stand", ""),
+    ("preset", "say which presets there are, or give this conversation one", "name"),
+    ("files", "list the files that the agent changed in this conversation", ""),
+    ("tasks", "list what goes on in the background for this conversation", "stop"),
+];
+
+/// What comes in.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A line of the editor; `None` stands for one that is too long.
+    Line(Option<Vec<u8>>),
+    /// A message of the core.
+    Heard(Sexp),
+    /// There is a connection with the core.
+    Up,
+    /// There is none any more, or none could be made, and why.
+    Down(String),
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Effect {
+    /// A message for the editor.
+    Tell(Value),
+    /// A message for the core.
+    Say(String),
+    /// The editor has said what it calls itself.
+    Greet(String),
+    /// A connection with the core is wanted.
+    Want,
+    /// Nothing is under way any more.
+    Rest,
+}
+
+/// What was asked of the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// The plans of a prompt.
+    Plans,
+    /// A page of one.
+    Page,
+}
+
+/// What is wrong with a request: a code, and why.
+pub(super) type Wrong = (i64, String);
+
+/// An agent.
+#[derive(Default)]
+pub(super) struct Agent {
+    greeted: bool,
+    linked: bool,
+    pub(super) sessions: BTreeMap<String, Session>,
+    /// So many conversations were opened up to now.
+    opened: u64,
+    /// Requests of the core that are not answered, by their number.
+    asked: HashMap<i64, (String, Wanted)>,
+    /// Requests of the editor that are not answered, by their number.
+    pub(super) permissions: HashMap<i64, String>,
+    numbers: i64,
+    out: Vec<Effect>,
+}
+
+fn read<T: DeserializeOwned>(params: &Value) -> Result<T, Wrong> {
+    serde_json::from_value(params.clone()).map_err(|why| (NO_PARAMS, format!("these parameters cannot be read: {why}")))
+}
+
+fn written(result: impl serde::Serialize) -> Result<Value, Wrong> {
+    serde_json::to_value(result).map_err(|why| (BROKE, format!("the answer cannot be written: {why}")))
+}
+
+impl Agent {
+    /// Takes what came in, and returns what is to be done about it.
+    pub(super) fn take(&mut self, event: Event) -> Vec<Effect> {
+        match event {
+            Event::Line(Some(line)) if line.trim_ascii().is_empty() => {}
+            Event::Line(Some(line)) => self.line(&line),
+            Event::Line(None) => self.tell(too_long(LONGEST >> 20)),
+            Event::Heard(message) => self.heard(&message),
+            Event::Up => {
+                self.linked = true;
+                self.send_waiting();
+            }
+            Event::Down(why) => self.lost(&why),
+        }
+        // A connection is used as long as something is under way; for the next prompt it is asked for anew.
+        if self.linked && !self.sessions.values().any(Session::busy) {
+            self.linked = false;
+            self.out.push(Effect::Rest);
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        let message: Value = match serde_json::from_slice(line) {
+            Ok(message) => message,
+            Err(why) => return self.tell(refusal(&Value::Null, UNREADABLE, &format!("this is no JSON: {why}"))),
+        };
+        let known = message.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
+        let params = message.get("params").unwrap_or(&Value::Null);
+        match (message.get("id"), message.get("method").and_then(Value::as_str)) {
+            (Some(_), None) if known && (message.get("result").is_some() || message.get("error").is_some()) => {
+                self.editor_answered(&message);
+            }
+            (None, Some(method)) if known => self.notified(method, params),
+            (Some(id @ (Value::String(_) | Value::Number(_))), Some(method)) if known => {
+                match self.requested(id, method, params) {
+                    Ok(Some(result)) => {
+                        self.tell(json!({"jsonrpc": "2.0", "id": id, "result": result}));
+                        if method == "session/new" {
+                            self.offer_commands();
+                        }
+                    }
+                    // A prompt is answered when it is.
+                    Ok(None) => {}
+                    Err((code, why)) => self.tell(refusal(id, code, &why)),
+                }
+            }
+            _ => self.tell(refusal(&Value::Null, NO_REQUEST, "this is no request of JSON-RPC 2.0")),
+        }
+    }
+
+    fn requested(&mut self, id: &Value, method: &str, params: &Value) -> Result<Option<Value>, Wrong> {
+        match (method, self.greeted) {
+            ("initialize", _) => self.initialize(params).map(Some),
+            (_, false) => Err((NO_REQUEST, "initialize comes first".to_string())),
+            ("session/new", true) => self.open(params).map(Some),
+            ("session/prompt", true) => self.prompt(id, params).map(|()| None),
+            ("session/close", true) => self.close(params).map(Some),
+            ("authenticate", true) => Err((NO_PARAMS, "there is nothing to authenticate with here".to_string())),
+            (_, true) => Err((NO_METHOD, "this agent has no such method".to_string())),
+        }
+    }
+
+    fn initialize(&mut self, params: &Value) -> Result<Value, Wrong> {
+        let asked: InitializeRequest = read(params)?;
+        let name = asked.client_info.map(|info| info.name).unwrap_or_default();
+        self.greeted = true;
+        self.out.push(Effect::Greet(name.chars().take(NAME).collect()));
+        let session = SessionCapabilities::new().close(SessionCloseCapabilities::new());
+        let capabilities = AgentCapabilities::new()
+            .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
+            .session_capabilities(session);
+        // Whichever version the editor has: this one is spoken here, and one that cannot speak it says so.
+        let answer = InitializeResponse::new(ProtocolVersion::V1).agent_capabilities(capabilities).agent_info(
+            Implementation::new("passepartout", env!("CARGO_PKG_VERSION")).title("Passepartout".to_string()),
+        );
+        written(answer)
+    }
+
+    fn open(&mut self, params: &Value) -> Result<Value, Wrong> {
+        let asked: NewSessionRequest = read(params)?;
+        if !asked.cwd.is_absolute() {
+            return Err((NO_PARAMS, "the folder of a conversation (cwd) is an absolute path".to_string()));
+        }
+        if self.sessions.len() >= SESSIONS {
+            return Err((NO_REQUEST, format!("{SESSIONS} conversations are open; close one of them first")));
+        }
+        self.opened += 1;
+        let name = format!("{}", self.opened);
+        let folder = asked.cwd.to_string_lossy().into_owned();
+        let first = servers(&asked.mcp_servers);
+        self.sessions.insert(name.clone(), Session::opened(folder, first));
+        written(NewSessionResponse::new(name))
+    }
+
+    /// Tells what can be typed in the conversation that was opened last.
+    fn offer_commands(&mut self) {
+        let name = self.opened.to_string();
+        let command = |(name, words, hint): (&str, &str, &str)| {
+            let input = (!hint.is_empty())
+                .then(|| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint.to_string())));
+            Offered::new(name, words).input(input)
+        };
+        let commands = AvailableCommandsUpdate::new(COMMANDS.into_iter().map(command).collect());
+        self.tell(show::update(&name, SessionUpdate::AvailableCommandsUpdate(commands)));
+    }
+
+    fn prompt(&mut self, id: &Value, params: &Value) -> Result<(), Wrong> {
+        let asked: PromptRequest = read(params)?;
+        let name = asked.session_id.to_string();
+        let words = words(&asked.prompt).map_err(|why| (NO_PARAMS, why))?;
+        let session = self.sessions.get_mut(&name).ok_or_else(unknown)?;
+        if session.prompt.is_some() {
+            return Err((NO_REQUEST, "a prompt of this conversation is being answered; stop it first".to_string()));
+        }
+        session.prompt = Some(Prompt {
+            id: id.clone(),
+            words,
+            answer: String::new(),
+            private: None,
+            cancelled: false,
+            stage: Stage::Unsent,
+        });
+        if let Some(first) = session.first.take() {
+            self.note(&name, "first", &first);
+        }
+        match self.linked {
+            true => self.send_waiting(),
+            false => self.out.push(Effect::Want),
+        }
+        Ok(())
+    }
+
+    /// Asks the core what waits for a connection.
+    fn send_waiting(&mut self) {
+        let mut questions = Vec::new();
+        for (name, session) in &mut self.sessions {
+            let Some(words) = session.prompt.as_mut().and_then(|prompt| {
+                let unsent = matches!(prompt.stage, Stage::Unsent);
+                unsent.then(|| {
+                    prompt.stage = Stage::Sent;
+                    prompt.words.clone()
+                })
+            }) else {
+                continue;
+            };
+            questions.push((name.clone(), session.question(&words)));
+        }
+        for (name, question) in questions {
+            self.say("event", &name, question);
+        }
+    }
+
+    fn notified(&mut self, method: &str, params: &Value) {
+        if method == "session/cancel"
+            && self.greeted
+            && let Ok(cancel) = read::<CancelNotification>(params)
+        {
+            self.cancel(&cancel.session_id.to_string());
+        }
+    }
+
+    fn cancel(&mut self, name: &str) {
+        let Some(prompt) = self.sessions.get_mut(name).and_then(|session| session.prompt.as_mut()) else { return };
+        if std::mem::replace(&mut prompt.cancelled, true) {
+            return;
+        }
+        match &prompt.stage {
+            Stage::Running(_) => self.interrupt(name),
+            // It is stopped when it begins.
+            Stage::Sent | Stage::Decided => {}
+            Stage::Unsent => self.finish(name, Ok(StopReason::Cancelled)),
+            Stage::Reading(reading) | Stage::Asked(_, reading) => {
+                let plans: Vec<String> = reading.plans.iter().map(|plan| plan.id.clone()).collect();
+                let waits = self.waits(&plans);
+                self.note(name, "cancelled", &waits);
+                self.finish(name, Ok(StopReason::Cancelled));
+            }
+        }
+    }
+
+    fn close(&mut self, params: &Value) -> Result<Value, Wrong> {
+        let asked: CloseSessionRequest = read(params)?;
+        let name = asked.session_id.to_string();
+        if !self.sessions.contains_key(&name) {
+            return Err(unknown());
+        }
+        self.finish(&name, Ok(StopReason::Cancelled));
+        self.event(&name, "interrupt", Plist::new().flag("closed", true));
+        self.sessions.remove(&name);
+        Ok(json!({}))
+    }
+
+    /// The connection is gone: what was asked and not answered is lost.
+    fn lost(&mut self, why: &str) {
+        self.linked = false;
+        self.asked.clear();
+        let names: Vec<String> = self.sessions.keys().cloned().collect();
+        for name in names {
+            if let Some(session) = self.sessions.get_mut(&name) {
+                session.beside.clear();
+                session.tasks = 0;
+            }
+            let cancelled = self.prompt_of(&name).map(|prompt| prompt.cancelled);
+            match cancelled {
+                Some(true) => self.finish(&name, Ok(StopReason::Cancelled)),
+                Some(false) => self.finish(&name, Err((BROKE, why.to_string()))),
+                None => {}
+            }
+        }
+    }
+
+    /// Answers a prompt, if there is one.
+    pub(super) fn finish(&mut self, name: &str, ended: Result<StopReason, Wrong>) {
+        let Some(session) = self.sessions.get_mut(name) else { return };
+        let Some(prompt) = session.prompt.take() else { return };
+        session.note(&prompt);
+        self.permissions.retain(|_, of| of != name);
+        let answer = match ended {
+            Ok(reason) => json!({"jsonrpc": "2.0", "id": prompt.id, "result": PromptResponse::new(reason)}),
+            Err((code, why)) => refusal(&prompt.id, code, &why),
+        };
+        self.tell(answer);
+    }
+
+    /// Takes an answer of the core to a request of ours.
+    pub(super) fn answered(&mut self, payload: &Sexp) {
+        if payload.name_at("action") == Some("protocol-error") {
+            return self.lost(payload.text_at("text").unwrap_or("the core could not read a message"));
+        }
+        let Some(number) = payload.int_at("request") else { return };
+        match self.asked.remove(&number) {
+            Some((name, Wanted::Plans)) => self.plans_listed(&name, payload),
+            Some((name, Wanted::Page)) => self.page_read(&name, payload),
+            None => {}
+        }
+    }
+
+    /// Asks the core for something.
+    pub(super) fn request(&mut self, name: &str, action: &str, payload: Plist, wanted: Wanted) {
+        let number = self.next_number();
+        self.asked.insert(number, (name.to_string(), wanted));
+        self.say("request", name, payload.keyword("action", action).int("request", number));
+    }
+
+    /// Tells the core that something happened.
+    pub(super) fn event(&mut self, name: &str, sensor: &str, payload: Plist) {
+        self.say("event", name, payload.keyword("sensor", sensor));
+    }
+
+    /// Stops the turn of a conversation.
+    pub(super) fn interrupt(&mut self, name: &str) {
+        self.event(name, "interrupt", Plist::new());
+    }
+
+    fn say(&mut self, kind: &str, name: &str, payload: Plist) {
+        let message = message(kind, payload).plist("meta", Plist::new().text("session-id", name));
+        self.out.push(Effect::Say(message.build().to_string()));
+    }
+
+    /// Tells the editor's user something of our own.
+    pub(super) fn note(&mut self, name: &str, about: &str, words: &str) {
+        self.tell(show::update(name, show::said(&format!("{about}-note"), &format!("{words}\n"))));
+    }
+
+    pub(super) fn tell(&mut self, message: Value) {
+        self.out.push(Effect::Tell(message));
+    }
+
+    pub(super) fn next_number(&mut self) -> i64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    fn prompt_of(&self, name: &str) -> Option<&Prompt> {
+        self.sessions.get(name)?.prompt.as_ref()
+    }
+}
+
+fn unknown() -> Wrong {
+    (NO_PARAMS, "there is no such conversation here; session/new opens one".to_string())
+}
+
+/// Says that programs of the editor are not started, and how their tools can be had.
+fn servers(servers: &[McpServer]) -> Option<String> {
+    match servers.len() {
+        0 => None,
+        count => Some(format!(
+            "The editor names {count} MCP server{}, and none of them is started on its word. Declare in Passepartout what may \
+             run and what it may reach: see “Tools of MCP servers” in its manual.\n",
+            if count == 1 { "" } else { "s" }
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use std::collections::{BTreeSet, VecDeque};
+
+    /// What happens next; numbers choose among what is there.
+    #[derive(Clone, Debug)]
+    enum Act {
+        Greet,
+        Open,
+        Prompt(usize),
+        Cancel(usize),
+        Close(usize),
+        /// Answers a question, which may be over, with these words.
+        Choose(i64, &'static str),
+        Line(&'static str),
+        Up,
+        Down,
+        Start(usize, usize, bool),
+        Chunk(usize, usize),
+        Done(usize, usize, &'static str, bool),
+        /// The core answers what it was asked first: whether the client may.
+        Answer(bool),
+    }
+
+    fn acts() -> impl Strategy<Value = Vec<Act>> {
+        let (session, turn) = (1..4_usize, 0..4_usize);
+        let choice = select(&["allow-once", "allow-always", "reject-once", "", "cancelled"][..]);
+        let status = select(&["answered", "parked", "interrupted", "failed", "odd"][..]);
+        let line = select(
+            &["", "{", "[]", "7", r#"{"jsonrpc":"2.0","id":1,"error":{}}"#, r#"{"jsonrpc":"2.0","method":"x"}"#][..],
+        );
+        let act = prop_oneof![
+            1 => Just(Act::Greet),
+            2 => Just(Act::Open),
+            6 => session.clone().prop_map(Act::Prompt),
+            2 => session.clone().prop_map(Act::Cancel),
+            1 => session.clone().prop_map(Act::Close),
+            6 => (1..12_i64, choice).prop_map(|(number, choice)| Act::Choose(number, choice)),
+            1 => line.prop_map(Act::Line),
+            4 => Just(Act::Up),
+            1 => Just(Act::Down),
+            6 => (session.clone(), turn.clone(), any::<bool>()).prop_map(|(s, t, f)| Act::Start(s, t, f)),
+            2 => (session.clone(), turn.clone()).prop_map(|(s, t)| Act::Chunk(s, t)),
+            6 => (session, turn, status, any::<bool>()).prop_map(|(s, t, status, plans)| Act::Done(s, t, status, plans)),
+            8 => any::<bool>().prop_map(Act::Answer),
+        ];
+        prop::collection::vec(act, 0..60)
+    }
+
+    fn core(session: usize, kind: &str, payload: &str) -> Event {
+        let text = format!("(:type :{kind} :meta (:session-id \"{session}\") :payload ({payload}))");
+        Event::Heard(Sexp::read(&text).expect("a message"))
+    }
+
+    fn request(id: i64, method: &str, params: Value) -> Event {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        Event::Line(Some(message.to_string().into_bytes()))
+    }
+
+    /// Returns what a core that may be asked, or may not, answers.
+    fn answer(asked: &Sexp, may: bool) -> Event {
+        let payload = asked.get("payload").expect("a payload");
+        let number = payload.int_at("request").expect("a number");
+        let shown = "ab".repeat(32);
+        let said = match (payload.name_at("action"), may) {
+            (_, false) => ":error \"this channel may not see what may be private\"".to_string(),
+            (Some("plans"), true) => format!(
+                ":plans ((:id \"P1\" :status \"pending\" :shown \"{shown}\" :tool \"org-set-todo\" :title \"T\" :step 0 :size 9))"
+            ),
+            (_, true) => format!(":part :body :text \"all of it\" :shown \"{shown}\""),
+        };
+        core(1, "response", &format!("{said} :request {number}"))
+    }
+
+    proptest! {
+        /// Whatever comes in whatever order: each request is answered at most once, nothing is approved but by the one answer
+        /// to a question that stands, and a core that is not asked is told nothing.
+        #[test]
+        fn in_any_order_nothing_is_answered_twice_and_nothing_else_approves(acts in acts()) {
+            let mut agent = Agent::default();
+            let (mut ids, mut open, mut answered) = (100, BTreeSet::new(), BTreeSet::new());
+            let mut questions = BTreeSet::new();
+            let mut asked: VecDeque<Sexp> = VecDeque::new();
+            for act in acts {
+                ids += 1;
+                let mut approves = None;
+                let event = match act {
+                    Act::Greet => request(ids, "initialize", json!({"protocolVersion": 1})),
+                    Act::Open => request(ids, "session/new", json!({"cwd": "/tmp", "mcpServers": []})),
+                    Act::Prompt(s) => request(
+                        ids, "session/prompt",
+                        json!({"sessionId": s.to_string(), "prompt": [{"type": "text", "text": "do it"}]}),
+                    ),
+                    Act::Close(s) => request(ids, "session/close", json!({"sessionId": s.to_string()})),
+                    Act::Cancel(s) => Event::Line(Some(
+                        json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": s.to_string()}})
+                            .to_string().into_bytes(),
+                    )),
+                    Act::Choose(number, choice) => {
+                        approves = (choice == "allow-once" && questions.contains(&number)).then_some(number);
+                        let outcome = match choice {
+                            "cancelled" => json!({"outcome": "cancelled"}),
+                            choice => json!({"outcome": "selected", "optionId": choice}),
+                        };
+                        let message = json!({"jsonrpc": "2.0", "id": number, "result": {"outcome": outcome}});
+                        questions.remove(&number);
+                        Event::Line(Some(message.to_string().into_bytes()))
+                    }
+                    Act::Line(line) => Event::Line(Some(line.as_bytes().to_vec())),
+                    Act::Up => Event::Up,
+                    Act::Down => {
+                        asked.clear();
+                        Event::Down("it ended".to_string())
+                    }
+                    Act::Start(s, t, follows) => {
+                        let follows = if follows { ":follows \"t9\"" } else { "" };
+                        core(s, "event", &format!(":action :turn-started :turn \"t{t}\" {follows}"))
+                    }
+                    Act::Chunk(s, t) => core(s, "stream-chunk", &format!(":turn \"t{t}\" :text \"word\"")),
+                    Act::Done(s, t, status, plans) => {
+                        let plans = if plans { ":plans (\"P1\")" } else { "" };
+                        core(s, "response", &format!(":action :turn-done :turn \"t{t}\" :status \"{status}\" {plans}"))
+                    }
+                    Act::Answer(may) => match asked.pop_front() {
+                        Some(message) => answer(&message, may),
+                        None => continue,
+                    },
+                };
+                if let Event::Line(Some(line)) = &event
+                    && let Ok(message) = serde_json::from_slice::<Value>(line)
+                    && let (Some(id), Some(_)) = (message["id"].as_i64(), message["method"].as_str())
+                {
+                    open.insert(id);
+                }
+                for effect in agent.take(event) {
+                    match effect {
+                        Effect::Tell(message) => match (message["id"].as_i64(), message["method"].as_str()) {
+                            (Some(number), Some("session/request_permission")) => {
+                                prop_assert!(questions.insert(number), "asked twice: {message}");
+                            }
+                            (Some(id), None) => {
+                                prop_assert!(open.contains(&id) && answered.insert(id), "answered twice: {message}");
+                            }
+                            _ => {}
+                        },
+                        Effect::Say(text) => {
+                            let message = Sexp::read(&text).expect("it can be read");
+                            let payload = message.get("payload").expect("a payload");
+                            if payload.name_at("sensor") == Some("approval") {
+                                prop_assert!(approves.take().is_some(), "nobody said so: {text}");
+                            }
+                            if message.name_at("type") == Some("request") {
+                                asked.push_back(message);
+                            }
+                        }
+                        Effect::Greet(_) | Effect::Want | Effect::Rest => {}
+                    }
+                }
+            }
+            // A connection that ends leaves no prompt without an answer.
+            for effect in agent.take(Event::Down("it ended".to_string())) {
+                if let Effect::Tell(message) = effect && message.get("method").is_none() {
+                    answered.insert(message["id"].as_i64().expect("an id"));
+                }
+            }
+            prop_assert_eq!(open, answered);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The connection with the owner of the store. It is there whenever somebody owns it, so that the user sees this program
+//! in Emacs and can let it do more; where nobody does, this process owns it as long as something is under way.
+
+use crate::domain::sexp::reader::Sexp;
+use crate::edge::acp::agent::Event;
+use crate::edge::peers::greeting::Said;
+use crate::edge::peers::home::{Home, connect};
+use crate::edge::peers::join::{Joined, join};
+use crate::edge::peers::pulse::{self, Do, SILENCE, Silence};
+use crate::edge::peers::stream::write;
+use crate::edge::store::owner_of;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// How often it is looked whether somebody owns the store by now: a small read.
+const LOOK: Duration = Duration::from_secs(2);
+/// What is said when the owner ends in the middle.
+const GONE: &str = "the process that has the notes open ended meanwhile; look what came of this before you ask again: \
+                    passepartout plans list --all";
+/// What is said when it says nothing.
+const LOOK_AGAIN: &str = "then look what came of this before you ask again: passepartout plans list --all. Nothing is \
+                          sent twice.";
+
+/// What the agent has to say.
+#[derive(Debug)]
+pub(super) enum Out {
+    /// Something for the core.
+    Say(String),
+    /// A connection is wanted.
+    Want,
+    /// Nothing is under way any more.
+    Rest,
+}
+
+/// Lives as long as somebody listens.
+pub(super) async fn live(
+    store: &Path,
+    this: Said,
+    home: Arc<dyn Home>,
+    events: mpsc::Sender<Event>,
+    mut out: mpsc::UnboundedReceiver<Out>,
+) {
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let wanted = tokio::select! {
+            said = out.recv() => match said {
+                Some(Out::Want) => true,
+                // It was for the connection before.
+                Some(Out::Say(_) | Out::Rest) => continue,
+                None => return,
+            },
+            _ = look.tick() => false,
+        };
+        let joined = match wanted {
+            true => connect(store, &this, home.as_ref()).await,
+            false if owner_of(store).is_none() => continue,
+            false => match join(store, &this).await {
+                Ok(joined) => Ok(joined),
+                // It is tried again when it is wanted, and then it is said.
+                Err(_) => continue,
+            },
+        };
+        let event = match joined {
+            Ok(joined) => {
+                if events.send(Event::Up).await.is_err() {
+                    return;
+                }
+                let ended = relay(joined, home.as_ref(), &events, &mut out).await;
+                home.end(matches!(ended, Ended::Closed)).await;
+                match ended {
+                    Ended::Closed => return,
+                    Ended::Rested => continue,
+                    Ended::Lost(why) => Event::Down(why),
+                }
+            }
+            Err(why) => Event::Down(why),
+        };
+        if events.send(event).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// How a connection ended.
+enum Ended {
+    /// Nobody listens any more.
+    Closed,
+    /// The store was owned here, and need not be any more.
+    Rested,
+    /// It was lost, and why.
+    Lost(String),
+}
+
+/// Passes messages on both ways until the connection ends.
+async fn relay(
+    mut joined: Joined,
+    home: &dyn Home,
+    events: &mpsc::Sender<Event>,
+    out: &mut mpsc::UnboundedReceiver<Out>,
+) -> Ended {
+    let mut silence = Silence::default();
+    loop {
+        let said = tokio::select! {
+            heard = tokio::time::timeout(silence.patience(), joined.incoming.next()) => match heard {
+                Ok(Ok(Some(text))) => {
+                    silence.heard();
+                    // What it was asked came to its end before it said this.
+                    if !pulse::is_alive(&text) && !pulse::is_leaving(&text) && !hand_on(&text, events).await {
+                        return Ended::Closed;
+                    }
+                    continue;
+                }
+                Ok(Ok(None)) => return Ended::Lost(GONE.to_string()),
+                Ok(Err(broken)) => return Ended::Lost(broken.to_string()),
+                Err(_) => match silence.go_on() {
+                    Do::Ask => pulse::ping(),
+                    Do::Tell => return Ended::Lost(pulse::diagnosis(joined.process, LOOK_AGAIN)),
+                },
+            },
+            said = out.recv() => match said {
+                Some(Out::Say(text)) => text,
+                Some(Out::Want) => match events.send(Event::Up).await {
+                    Ok(()) => continue,
+                    Err(_) => return Ended::Closed,
+                },
+                Some(Out::Rest) => match home.is_here().await {
+                    true => return Ended::Rested,
+                    false => continue,
+                },
+                None => return Ended::Closed,
+            },
+        };
+        match tokio::time::timeout(SILENCE, write(&mut joined.writer, &said)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(broken)) => return Ended::Lost(broken.to_string()),
+            Err(_) => return Ended::Lost(pulse::diagnosis(joined.process, LOOK_AGAIN)),
+        }
+    }
+}
+
+/// Hands on a message; returns whether somebody listens.
+async fn hand_on(text: &str, events: &mpsc::Sender<Event>) -> bool {
+    let event = match Sexp::read(text) {
+        Ok(message) => Event::Heard(message),
+        Err(why) => Event::Down(format!("a message of the core could not be read: {why}")),
+    };
+    events.send(event).await.is_ok()
+}

@@ -1,0 +1,168 @@
+//! One conversation of an editor: what was said in it, the prompt that is being answered, and how far that is.
+
+use crate::domain::sexp::plist::Plist;
+use crate::domain::sexp::reader::Sexp;
+use crate::edge::acp::prompt::Words;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// So much of what was said is sent along with a question, in bytes.
+const ALONG: usize = 512 << 10;
+/// So many parts of it.
+const PARTS: usize = 200;
+/// Of so many plans it is known which call they belong to.
+const CALLS: usize = 200;
+
+/// Something that was said.
+struct Said {
+    role: &'static str,
+    text: String,
+    /// How private it is, as the core said it.
+    private: Option<Sexp>,
+}
+
+/// One conversation.
+#[derive(Default)]
+pub(super) struct Session {
+    /// The folder that the editor works in.
+    pub(super) folder: String,
+    said: VecDeque<Said>,
+    /// What is being answered.
+    pub(super) prompt: Option<Prompt>,
+    /// What is to be told before the first answer.
+    pub(super) first: Option<String>,
+    /// Turns that answer no prompt: what goes on from a decision made elsewhere, and reports of work handed over.
+    pub(super) beside: BTreeSet<String>,
+    /// Which call a plan belongs to.
+    calls: BTreeMap<String, String>,
+    /// Of so many tasks that were handed over it is still to be told.
+    pub(super) tasks: usize,
+}
+
+/// A prompt that is being answered.
+pub(super) struct Prompt {
+    /// The request's id.
+    pub(super) id: Value,
+    /// What is asked.
+    pub(super) words: Words,
+    /// What was answered up to now.
+    pub(super) answer: String,
+    /// How private it is, as the core said last.
+    pub(super) private: Option<Sexp>,
+    /// The editor wants it stopped.
+    pub(super) cancelled: bool,
+    /// How far it is.
+    pub(super) stage: Stage,
+}
+
+/// How far a prompt is.
+pub(super) enum Stage {
+    /// There is no connection yet.
+    Unsent,
+    /// It was sent, and no turn of it has begun.
+    Sent,
+    /// This turn goes on.
+    Running(String),
+    /// Plans of it wait, and are read.
+    Reading(Reading),
+    /// The editor's user is asked about them, by this request.
+    Asked(i64, Reading),
+    /// It was decided, and the turn that goes on has not begun.
+    Decided,
+}
+
+/// Plans of one decision.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reading {
+    /// Those that are read, or being read.
+    pub(super) plans: Vec<Plan>,
+    /// Which of them is being read.
+    pub(super) at: usize,
+    /// Where its next page begins.
+    pub(super) from: i64,
+}
+
+/// A plan, as far as it was read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) tool: String,
+    pub(super) shown: String,
+    /// Its pages, each part a text of its own.
+    pub(super) parts: Vec<(String, String)>,
+}
+
+impl Session {
+    /// Opens one in a folder; `first` is told before the first answer.
+    pub(super) fn opened(folder: String, first: Option<String>) -> Session {
+        Session { folder, first, ..Session::default() }
+    }
+
+    /// Returns the question of the prompt as the core is asked it.
+    pub(super) fn question(&self, words: &Words) -> Plist {
+        let told = |said: &Said| {
+            let told = Plist::new().keyword("role", said.role).text("text", said.text.as_str());
+            match &said.private {
+                Some(Sexp::Str(tier)) => told.text("private", tier.to_string()).build(),
+                Some(_) => told.flag("private", true).build(),
+                None => told.build(),
+            }
+        };
+        let along = |(name, text): &(String, String)| {
+            Plist::new().text("name", name.as_str()).text("text", text.as_str()).build()
+        };
+        Plist::new()
+            .keyword("sensor", "user-input")
+            .text("text", words.text.as_str())
+            .flag("waits", true)
+            .list("history", self.said.iter().map(told))
+            .list("attached", words.attached.iter().map(along))
+            .text("project", self.folder.as_str())
+    }
+
+    /// Keeps what was asked and answered for the questions to come.
+    pub(super) fn note(&mut self, prompt: &Prompt) {
+        let private = prompt.private.as_ref().filter(|private| !matches!(private, Sexp::Nil));
+        for (role, text) in [("user", &prompt.words.text), ("assistant", &prompt.answer)] {
+            if !text.trim().is_empty() {
+                self.said.push_back(Said { role, text: text.clone(), private: private.cloned() });
+            }
+        }
+        let mut bytes: usize = self.said.iter().map(|said| said.text.len()).sum();
+        while bytes > ALONG || self.said.len() > PARTS {
+            bytes -= self.said.pop_front().map_or(bytes, |said| said.text.len());
+        }
+    }
+
+    /// Notes which call a plan belongs to.
+    pub(super) fn note_call(&mut self, plan: &str, call: &str) {
+        if self.calls.len() < CALLS {
+            self.calls.entry(plan.to_string()).or_insert_with(|| call.to_string());
+        }
+    }
+
+    /// Returns the call that a plan belongs to.
+    pub(super) fn call_of(&self, plan: &str) -> Option<&str> {
+        self.calls.get(plan).map(String::as_str)
+    }
+
+    /// Returns whether anything of it is under way.
+    pub(super) fn busy(&self) -> bool {
+        self.prompt.is_some() || !self.beside.is_empty() || self.tasks > 0
+    }
+}
+
+impl Prompt {
+    /// Takes a piece of the answer.
+    pub(super) fn say(&mut self, text: &str) {
+        if self.answer.len() < ALONG {
+            self.answer.push_str(text);
+        }
+    }
+
+    /// Returns whether a turn is the one that answers it now.
+    pub(super) fn runs(&self, turn: &str) -> bool {
+        matches!(&self.stage, Stage::Running(running) if running == turn)
+    }
+}

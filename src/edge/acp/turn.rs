@@ -1,0 +1,143 @@
+//! What the core says, taken to the conversations that it is about.
+
+use crate::domain::sexp::reader::Sexp;
+use crate::edge::acp::agent::Agent;
+use crate::edge::acp::session::Stage;
+use crate::edge::acp::show;
+use crate::edge::json_lines::BROKE;
+use agent_client_protocol_schema::v1::StopReason;
+
+/// So many acts of a turn are told.
+const ACTS: usize = 100;
+/// So many turns beside a prompt are followed in one conversation.
+const BESIDE: usize = 64;
+
+impl Agent {
+    /// Takes a message of the core.
+    pub(super) fn heard(&mut self, message: &Sexp) {
+        let empty = Sexp::Nil;
+        let payload = message.get("payload").unwrap_or(&empty);
+        let session = message.get("meta").and_then(|meta| meta.text_at("session-id")).unwrap_or_default().to_string();
+        match (message.name_at("type").unwrap_or_default(), payload.name_at("action")) {
+            ("event", Some("turn-started")) => self.turn_started(&session, payload),
+            ("stream-chunk", _) => self.chunk(&session, payload),
+            ("response", Some("turn-done")) => self.turn_done(&session, payload),
+            ("response", _) => self.answered(payload),
+            _ => {}
+        }
+    }
+
+    fn turn_started(&mut self, name: &str, payload: &Sexp) {
+        let Some(session) = self.sessions.get_mut(name) else { return };
+        let turn = payload.text_at("turn").unwrap_or_default().to_string();
+        let follows = payload.text_at("follows").is_some();
+        let Some(prompt) = session.prompt.as_mut().filter(|prompt| match prompt.stage {
+            Stage::Sent => !follows,
+            Stage::Decided => follows,
+            Stage::Unsent | Stage::Running(_) | Stage::Reading(_) | Stage::Asked(..) => false,
+        }) else {
+            if session.beside.len() < BESIDE {
+                session.beside.insert(turn);
+            }
+            return;
+        };
+        prompt.stage = Stage::Running(turn);
+        if prompt.cancelled {
+            self.interrupt(name);
+        }
+    }
+
+    fn chunk(&mut self, name: &str, payload: &Sexp) {
+        let Some(session) = self.sessions.get_mut(name) else { return };
+        let turn = payload.text_at("turn").unwrap_or_default();
+        let prompt = session.prompt.as_mut().filter(|prompt| prompt.runs(turn));
+        let update = match (payload.text_at("thought"), payload.text_at("text")) {
+            (Some(""), _) | (None, None | Some("")) => return,
+            (Some(thought), _) => show::thought(turn, thought),
+            (None, Some(text)) => {
+                if let Some(prompt) = prompt {
+                    prompt.say(text);
+                }
+                show::said(turn, text)
+            }
+        };
+        self.tell(show::update(name, update));
+    }
+
+    fn turn_done(&mut self, name: &str, payload: &Sexp) {
+        let turn = payload.text_at("turn").unwrap_or_default().to_string();
+        let Some(session) = self.sessions.get_mut(name) else { return };
+        let beside = session.beside.remove(&turn);
+        let own = session.prompt.as_ref().is_some_and(|prompt| {
+            // What was told in one word, as a decision that was refused, is of no turn that began.
+            prompt.runs(&turn) || (!beside && matches!(prompt.stage, Stage::Sent | Stage::Decided))
+        });
+        session.tasks = payload.count_at("tasks").unwrap_or(0);
+        self.tell_acts(name, &turn, payload);
+        for other in payload.list_at("others") {
+            let text = |key: &str| other.text_at(key).unwrap_or_default();
+            let words = format!("Another answer, of {} ({}):\n\n{}", text("model"), text("provider"), text("text"));
+            self.tell(show::update(name, show::said(&format!("{turn}-{}", text("provider")), &words)));
+        }
+        if let Some(usage) = show::usage(payload) {
+            self.tell(show::update(name, usage));
+        }
+        let notice = payload.text_at("text").unwrap_or_default().to_string();
+        let status = payload.text_at("status").unwrap_or_default();
+        let plans: Vec<String> =
+            payload.list_at("plans").iter().filter_map(Sexp::as_text).map(str::to_string).collect();
+        if !own {
+            // Nobody waits for it; what is to be said of it is said all the same.
+            let waits = self.waits(&plans);
+            for words in [notice, waits].iter().filter(|words| !words.is_empty()) {
+                self.note(name, &turn, words);
+            }
+            return;
+        }
+        let Some(prompt) = self.sessions.get_mut(name).and_then(|session| session.prompt.as_mut()) else { return };
+        prompt.private = payload.get("private").cloned();
+        let cancelled = prompt.cancelled;
+        match status {
+            "answered" | "parked" if !cancelled => {
+                if !notice.is_empty() && plans.is_empty() {
+                    self.note(name, &turn, &notice);
+                }
+                match plans.is_empty() {
+                    true => self.finish(name, Ok(StopReason::EndTurn)),
+                    false => self.read_plans(name, plans),
+                }
+            }
+            "answered" | "parked" | "interrupted" => {
+                let waits = self.waits(&plans);
+                if !waits.is_empty() {
+                    self.note(name, &turn, &waits);
+                }
+                self.finish(name, Ok(StopReason::Cancelled));
+            }
+            _ if cancelled => self.finish(name, Ok(StopReason::Cancelled)),
+            _ => {
+                let why = if notice.is_empty() { "the turn failed; the log says why".to_string() } else { notice };
+                self.finish(name, Err((BROKE, why)));
+            }
+        }
+    }
+
+    /// Tells the acts of a turn, as the gates judged them; of one that waited, what became of it.
+    fn tell_acts(&mut self, name: &str, turn: &str, payload: &Sexp) {
+        for (number, act) in payload.list_at("trace").iter().take(ACTS).enumerate() {
+            let Some(session) = self.sessions.get_mut(name) else { return };
+            let plan = show::plan_of(act);
+            let update = match plan.and_then(|plan| session.call_of(plan)) {
+                Some(call) => show::came_of(call, act),
+                None => {
+                    let call = format!("{turn}.{number}");
+                    if let Some(plan) = plan {
+                        session.note_call(plan, &call);
+                    }
+                    show::call(&call, act)
+                }
+            };
+            self.tell(show::update(name, update));
+        }
+    }
+}

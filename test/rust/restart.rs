@@ -1,0 +1,228 @@
+//! A core that is killed in the middle of an answer and begun anew: what a program asked is neither lost nor asked twice.
+
+use crate::daemon::{Daemon, asking};
+use crate::network::Program;
+use crate::peers::Raw;
+use crate::runtime::{TILES, action, payload_of, says, text};
+use crate::support::engine::Home;
+use crate::support::fake_server::{FakeServer, Reply};
+use passepartout::domain::sexp::reader::Sexp;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// By which road a program comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Road {
+    Tcp,
+    Socket,
+}
+
+/// A program at the end of one.
+enum There {
+    Tcp(Program),
+    Socket(Raw, Sexp),
+}
+
+/// A core that was begun.
+struct Begun {
+    daemon: Daemon,
+    at: SocketAddr,
+}
+
+fn begin(home: &Home, server: &FakeServer) -> Begun {
+    let mut command = asking(home, server);
+    command.args(["daemon", "--log-private"]).env("PASSEPARTOUT_LISTEN", "127.0.0.1:0");
+    let mut daemon = Daemon::start(command);
+    let words = "programs can connect to ";
+    let line = daemon.wait(words);
+    let at = line.split(words).nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).expect("it says where");
+    Begun { daemon, at }
+}
+
+impl Begun {
+    /// Ends it as a cut of the power does.
+    fn kill(mut self) {
+        self.daemon.child.kill().expect("it runs");
+        self.daemon.child.wait().expect("it ends");
+    }
+
+    fn join(&self, home: &Home, road: Road, more: &str) -> There {
+        match road {
+            Road::Tcp => There::Tcp(Program::join(home, self.at, more)),
+            Road::Socket => {
+                let mut raw = Raw::connect(&home.store());
+                raw.next().expect("it greets");
+                raw.say(&format!(
+                    "(:type :event :payload (:action :handshake :protocol 2 :version \"test\" :as :client {more}))"
+                ));
+                let welcome = Sexp::read(&raw.next().expect("it is let in")).expect("a message");
+                There::Socket(raw, payload_of(&welcome).clone())
+            }
+        }
+    }
+}
+
+impl There {
+    fn welcome(&self) -> &Sexp {
+        match self {
+            There::Tcp(program) => &program.welcome,
+            There::Socket(_, welcome) => welcome,
+        }
+    }
+
+    fn send(&mut self, text: &str) {
+        match self {
+            There::Tcp(program) => program.send(text),
+            There::Socket(raw, _) => raw.say(text),
+        }
+    }
+
+    fn next(&mut self) -> Option<Sexp> {
+        match self {
+            There::Tcp(program) => program.next(),
+            There::Socket(raw, _) => raw.next().map(|text| Sexp::read(&text).expect("a message")),
+        }
+    }
+
+    fn ask(&mut self, words: &str, number: u64, once: &str) {
+        self.send(&format!(
+            "(:type :event :meta (:session-id \"a\" :number {number}) \
+             :payload (:sensor :user-input :text \"{words}\" :once \"{once}\"))"
+        ));
+    }
+
+    /// Waits for a message, and returns it with what was streamed before.
+    #[track_caller]
+    fn until(&mut self, fits: impl Fn(&Sexp) -> bool) -> (Sexp, String) {
+        let mut streamed = String::new();
+        loop {
+            let message = self.next().expect("it goes on");
+            if message.name_at("type") == Some("stream-chunk") {
+                streamed.push_str(text(&message, "text"));
+            }
+            if fits(&message) {
+                return (payload_of(&message).clone(), streamed);
+            }
+        }
+    }
+
+    #[track_caller]
+    fn done(&mut self) -> (Sexp, String) {
+        self.until(|message| action(message) == Some("turn-done"))
+    }
+}
+
+/// When the core is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    /// Before anything was asked.
+    Before,
+    /// With half of the answer said.
+    Within,
+    /// When all of it was.
+    Behind,
+}
+
+fn name(number: usize) -> String {
+    format!("{number:064x}")
+}
+
+fn killed(road: Road) {
+    for (cut, asked) in [(Cut::Before, 1), (Cut::Within, 1), (Cut::Behind, 1)] {
+        let home = Home::new(&[("home.org", TILES)]);
+        let whole = || says(&["The first half, ", "and the second."]);
+        let first = if cut == Cut::Within { whole().silent_after("half, ") } else { whole() };
+        let server = FakeServer::start([first, whole()]);
+        let core = begin(&home, &server);
+        let mut there = core.join(&home, road, ":seen 0");
+        let token = there.welcome().text_at("resume").expect("a token").to_string();
+        match cut {
+            Cut::Before => {}
+            Cut::Within => {
+                there.ask("tell me", 1, &name(7));
+                there.until(|message| text(message, "text").contains("first half"));
+            }
+            Cut::Behind => {
+                there.ask("tell me", 1, &name(7));
+                assert_eq!(there.done().1, "The first half, and the second.");
+            }
+        }
+        core.kill();
+        while there.next().is_some() {}
+
+        let core = begin(&home, &server);
+        let mut again = core.join(&home, road, &format!(":resume \"{token}\" :seen 3"));
+        let welcome = again.welcome();
+        assert!(!welcome.flag_at("resumed") && welcome.int_at("heard") == Some(0), "{welcome}");
+        assert_ne!(welcome.text_at("resume"), Some(token.as_str()), "numbers begin anew");
+        again.ask("tell me", 1, &name(7));
+        let (done, streamed) = again.done();
+        assert_eq!(server.requests().len(), asked, "{road:?} {cut:?}: {done}");
+        let told = (done.text_at("status"), done.text_at("before").is_some(), streamed.as_str());
+        let words = done.text_at("text").unwrap_or_default();
+        match cut {
+            Cut::Before => assert_eq!(told, (Some("answered"), false, "The first half, and the second.")),
+            Cut::Within => {
+                assert_eq!(told, (Some("failed"), true, ""), "{done}");
+                assert!(words.contains("the core ended before it was over"), "{done}");
+            }
+            Cut::Behind => {
+                assert_eq!(told, (Some("answered"), true, ""), "{done}");
+                assert!(words.contains("nobody was asked again"), "{done}");
+            }
+        }
+        // Under another name it is another question.
+        if cut != Cut::Before {
+            again.ask("tell me", 2, &name(8));
+            let (done, streamed) = again.done();
+            assert_eq!(
+                (done.text_at("status"), streamed.as_str()),
+                (Some("answered"), "The first half, and the second.")
+            );
+            assert_eq!(server.requests().len(), 2);
+        }
+    }
+}
+
+#[test]
+fn a_core_that_is_killed_in_mid_stream_loses_no_question_and_asks_none_twice_by_tcp() {
+    killed(Road::Tcp);
+}
+
+#[test]
+fn a_core_that_is_killed_in_mid_stream_loses_no_question_and_asks_none_twice_by_the_socket() {
+    killed(Road::Socket);
+}
+
+/// Whenever it is killed: each question is asked at most once, and what became of it is told.
+#[test]
+fn a_core_that_is_killed_at_any_message_asks_no_question_twice() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let pieces: Vec<String> = (0..6).map(|n| format!("piece {n}\n")).collect();
+    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    let rounds = 6;
+    let slow = || says(&pieces).in_pieces(40).dripping(Duration::from_millis(1));
+    let replies: Vec<Reply> = (0..rounds).map(|_| slow()).collect();
+    let server = FakeServer::start(replies);
+    let mut core = begin(&home, &server);
+    for round in 0..rounds {
+        let (road, once) = (if round % 2 == 0 { Road::Tcp } else { Road::Socket }, name(round));
+        let words = format!("question {round}");
+        let mut there = core.join(&home, road, ":seen 0");
+        there.ask(&words, 1, &once);
+        for _ in 0..round {
+            there.next().expect("it is being told");
+        }
+        core.kill();
+        core = begin(&home, &server);
+        let mut again = core.join(&home, road, ":seen 0");
+        again.ask(&words, 1, &once);
+        let (done, streamed) = again.done();
+        let asked = server.requests().iter().filter(|request| request.body.contains(&words)).count();
+        match done.text_at("before") {
+            // It was begun, or at its end; whether its model was asked then or not, it is not asked again.
+            Some(_) => assert!(asked <= 1 && streamed.is_empty(), "{round}: {done}"),
+            None => assert_eq!((asked, streamed), (1, pieces.concat()), "{round}: {done}"),
+        }
+    }
+}
