@@ -1,6 +1,8 @@
 //! Messengers: who is let in, what a message comes to, and a Telegram that behaves, misbehaves and vanishes.
 
+use crate::runtime::says;
 use crate::support::engine::{Home, origin};
+use crate::support::fake_server::FakeServer;
 use passepartout::domain::gateway::door::{CODE, Door, code};
 use passepartout::domain::gateway::split::{MOST, split};
 use passepartout::domain::gateway::{Arrived, Meaning, Message, fresh, meaning};
@@ -288,7 +290,16 @@ impl Running {
         Running::start_as(home, fake, TOKEN)
     }
 
+    /// With a model of its own.
+    fn start_with(home: &Home, fake: &Fake, server: Option<&FakeServer>) -> Running {
+        Running::begin(home, fake, (TOKEN, server))
+    }
+
     fn start_as(home: &Home, fake: &Fake, token: &str) -> Running {
+        Running::begin(home, fake, (token, None))
+    }
+
+    fn begin(home: &Home, fake: &Fake, (token, server): (&str, Option<&FakeServer>)) -> Running {
         let bell: Arc<(Mutex<bool>, Condvar)> = Arc::default();
         let ring = bell.clone();
         let variables = [
@@ -298,7 +309,7 @@ impl Running {
             ("TELEGRAM_BOT_TOKEN", token.to_string()),
         ];
         let variables: Vec<String> = variables.iter().map(|(name, value)| format!("({name:?} . {value:?})")).collect();
-        let settings = crate::runtime::settings(home, None, "recall");
+        let settings = crate::runtime::settings(home, server, if server.is_some() { "\"fake\"" } else { "recall" });
         let settings = settings.strip_suffix(')').expect("a list");
         let settings = format!("{settings} :environment ({}))", variables.join(" "));
         let core = Core::start(
@@ -521,4 +532,37 @@ fn the_command_line_lists_links_and_unlinks_and_lets_nobody_in() {
     let gone = crate::cli::run(&home, &["gateway", "unlink", "telegram"]);
     assert!(gone.out.contains("is not linked any more"), "{gone:?}");
     assert!(!running.ask(":action :gateways").contains(":linked t"));
+}
+
+/// A model that is still thinking when the core ends.
+#[test]
+fn what_the_end_of_a_core_cut_off_is_said_once_and_asked_no_more() {
+    let (home, fake) = (home(), Fake::start());
+    let server = FakeServer::start([says(&["It is serviced in May."]).silent_after("It"), says(&["In May."])]);
+    let mut running = Running::start_with(&home, &fake, Some(&server));
+    running.ask(":action :gateway :platform \"telegram\" :do :link");
+    running.let_in(&fake, 1, 7);
+    fake.updates(&[update(2, 7, "when is the boiler serviced?")]);
+    for _ in 0..200 {
+        if !server.requests().is_empty() {
+            break;
+        }
+        running.ask(":action :gateways");
+    }
+    running.core.stop();
+    assert!(fake.until(|heard| Some(heard.sent.is_empty())));
+    let mut running = Running::start_with(&home, &fake, Some(&server));
+    let sent = fake.until(|heard| (!heard.sent.is_empty()).then(|| heard.sent.clone()));
+    assert!(sent[0].0 == 7 && sent[0].1.contains("ended before it had answered you"), "{sent:?}");
+    fake.updates(&[update(3, 7, "when, then?")]);
+    let sent = fake.until(|heard| (heard.sent.len() > 1).then(|| heard.sent.clone()));
+    assert_eq!((sent.len(), sent[1].1.as_str(), server.requests().len()), (2, "In May.", 2));
+    assert!(running.ask(":action :gateways").contains("running"));
+    running.core.stop();
+    // It was said, and what came since was answered.
+    let mut running = Running::start_with(&home, &fake, Some(&server));
+    fake.updates(&[update(4, 7, "/help")]);
+    let sent = fake.until(|heard| (heard.sent.len() > 2).then(|| heard.sent.clone()));
+    assert!(sent.len() == 3 && sent[2].1.starts_with("Write"), "{sent:?}");
+    running.core.stop();
 }

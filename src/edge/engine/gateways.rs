@@ -29,6 +29,8 @@ pub(in crate::edge) struct Gateways {
     loaded: tokio::sync::OnceCell<()>,
     /// Held over a decision and its keeping: of two, the later counts here and in the store.
     deciding: tokio::sync::Mutex<()>,
+    /// Held over a count of what is open and its keeping: of two, the later one is kept last.
+    counting: tokio::sync::Mutex<()>,
     /// Something about them changed.
     wake: Arc<Notify>,
 }
@@ -41,6 +43,8 @@ struct Gateway {
     state: String,
     /// Of which account, and the number of what came last by it: each counts by itself.
     mark: (String, i64),
+    /// How many messages of each sender were taken and are not answered yet.
+    open: BTreeMap<String, i64>,
     door: Door,
 }
 
@@ -80,6 +84,7 @@ impl Engine {
         let linked = self.archive.latest_each(kind::GATEWAY).await?;
         let senders = self.archive.latest_each(kind::GATEWAY_SENDER).await?;
         let marks = self.archive.latest_each(kind::GATEWAY_MARK).await?;
+        let open = self.archive.latest_each(kind::GATEWAY_OPEN).await?;
         let mut known = self.gateways.known.lock();
         for platform in Platform::ALL {
             let gateway = known.entry(platform).or_default();
@@ -89,6 +94,14 @@ impl Engine {
                 let account = record.body["account"].as_str().unwrap_or_default().to_string();
                 gateway.mark = (account, record.body["number"].as_i64().unwrap_or(0));
             }
+            gateway.open = open
+                .iter()
+                .filter_map(|record| {
+                    let (named, sender) = record.key.split_once(' ')?;
+                    let count = record.body["open"].as_i64().filter(|count| *count > 0)?;
+                    (named == platform.name()).then(|| (sender.to_string(), count))
+                })
+                .collect();
             let allowed = senders.iter().filter(|record| record.body["allowed"] == true).filter_map(|record| {
                 let (named, sender) = record.key.split_once(' ')?;
                 let name = record.body["name"].as_str().unwrap_or("");
@@ -154,6 +167,26 @@ impl Engine {
         self.append(kind::GATEWAY_MARK, platform.name(), body).await?;
         self.with_gateway(platform, |gateway| gateway.mark = (account.to_string(), number));
         Ok(())
+    }
+
+    /// Keeps that so many more messages of a sender are open, or fewer: what a core leaves open when it ends was cut off.
+    pub(in crate::edge) async fn count_open(&self, platform: Platform, sender: &str, by: i64) {
+        let _one = self.gateways.counting.lock().await;
+        let open = self.with_gateway(platform, |gateway| {
+            let open = gateway.open.entry(sender.to_string()).or_default();
+            *open = open.saturating_add(by).max(0);
+            let now = *open;
+            gateway.open.retain(|_, open| *open > 0);
+            now
+        });
+        if let Err(why) = self.append(kind::GATEWAY_OPEN, &key(platform, sender), json!({ "open": open })).await {
+            self.say(LogLevel::Warning, &format!("what of a messenger is not answered yet could not be stored: {why}"));
+        }
+    }
+
+    /// Returns the senders of whom messages are open that nobody is about to answer: whoever asks begins to serve.
+    pub(in crate::edge) fn cut_off(&self, platform: Platform) -> Vec<(String, i64)> {
+        self.with_gateway(platform, |gateway| gateway.open.clone().into_iter().collect())
     }
 
     /// Returns whether the sender of a message is let in; who is not is listed.

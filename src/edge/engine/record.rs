@@ -116,6 +116,8 @@ pub mod kind {
         GATEWAY_MARK = "gateway-mark", History;
         /// A question that is asked once, by the hash of its name: in which turn. See [`crate::edge::engine::once`].
         QUESTION = "question", History;
+        /// How many messages of a sender were taken and are not answered yet, by messenger and sender; the newest counts.
+        GATEWAY_OPEN = "gateway-open", History;
         /// A provider that the user confirmed.
         CONFIRMATION = "confirmation", Authority;
     }

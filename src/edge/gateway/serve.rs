@@ -29,6 +29,9 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_millis(500), Duration::fr
 const TRIES: u32 = 6;
 /// What is said where an answer drew on what does not leave this machine.
 const PRIVATE: &str = "The answer drew on private notes, so it is not sent here; ask in Emacs.";
+/// What is said at the next start of what was taken and not answered.
+const CUT_OFF: &str = "Passepartout ended before it had answered you. Your last message was not asked again: look in Emacs \
+                       what was done, or send it again.";
 /// What such a channel may do.
 pub(in crate::edge) const RIGHTS: Rights = Rights { read: true, propose: true, ..Rights::NONE };
 
@@ -97,7 +100,10 @@ pub(in crate::edge) async fn serve(engine: Weak<Engine>, messenger: Arc<dyn Mess
             true => messenger.receive(after).await.map(|arrived| fresh(arrived, after)),
             false => messenger.linked_as().await.map(|name| {
                 named = true;
-                engine.upgrade().iter().for_each(|engine| engine.note_gateway(platform, Some(&name), "running"));
+                engine.upgrade().iter().for_each(|engine| {
+                    engine.note_gateway(platform, Some(&name), "running");
+                    chats.say_cut_off(engine);
+                });
                 Vec::new()
             }),
         };
@@ -143,15 +149,35 @@ impl Chats {
             engine.mark_gateway(platform, self.sender.messenger.account(), one.number).await.map_err(unstored)?;
             let Some(message) = one.message else { continue };
             if engine.gateway_lets_in(platform, &message) {
-                self.hand_on(engine, message);
+                self.hand_on(engine, message).await;
             }
         }
         Ok(())
     }
 
-    fn hand_on(&mut self, engine: &Arc<Engine>, message: Message) {
+    /// Tells those whose messages were cut off when this was served last. Nothing of theirs is asked again: what was begun
+    /// may have been done.
+    fn say_cut_off(&mut self, engine: &Arc<Engine>) {
+        let platform = self.sender.messenger.platform();
+        for (chat, open) in engine.cut_off(platform) {
+            let (engine, sender) = (engine.clone(), self.sender.clone());
+            self.tasks.spawn(async move {
+                let told = match engine.gateway_allows(platform, &chat) {
+                    true => sender.say(&chat, CUT_OFF).await,
+                    false => Ok(()),
+                };
+                // Where it could not be said, it is tried at the next start.
+                if told.is_ok() {
+                    engine.count_open(platform, &chat, -open).await;
+                }
+            });
+        }
+    }
+
+    async fn hand_on(&mut self, engine: &Arc<Engine>, message: Message) {
         while self.tasks.try_join_next().is_some() {}
-        let chat = message.sender.clone();
+        let (platform, chat) = (self.sender.messenger.platform(), message.sender.clone());
+        engine.count_open(platform, &chat, 1).await;
         if self.open.get(&chat).is_none_or(mpsc::Sender::is_closed) {
             let (into, messages) = mpsc::channel(WAITING);
             self.tasks.spawn(converse(self.engine.clone(), self.sender.clone(), chat.clone(), messages));
@@ -159,6 +185,7 @@ impl Chats {
         }
         let taken = self.open.get(&chat).is_some_and(|into| into.try_send(message).is_ok());
         if !taken {
+            engine.count_open(platform, &chat, -1).await;
             engine.say(LogLevel::Warning, "a gateway brought more messages of one sender than can wait; one is lost");
         }
     }
@@ -172,6 +199,7 @@ async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut m
         let Some(here) = engine.upgrade() else { return };
         // Who was allowed when the message came may not be any more.
         if !here.gateway_allows(platform, &chat) {
+            here.count_open(platform, &chat, -1).await;
             continue;
         }
         let text = match meaning(&message) {
@@ -188,6 +216,7 @@ async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut m
         if let Err(trouble) = sent {
             here.say(LogLevel::Warning, &format!("an answer could not be sent by {}: {trouble}", platform.name()));
         }
+        here.count_open(platform, &chat, -1).await;
     }
 }
 
