@@ -173,7 +173,14 @@ lisp() {
         kept ert "$emacs" || return 1
         round=$((round + 1))
     done
-    say "${ROUNDS:-2} rounds; $(ran)"
+    told="${ROUNDS:-2} rounds; $(ran)"
+    # The same over TCP with the cookie, and by TLS.
+    for road in tcp tls; do
+        kept env PASSEPARTOUT_ROAD=$road PASSEPARTOUT_PROGRAM="$placed/passepartout" "$emacs" -Q --batch \
+            -L lisp -L test/lisp -l test/lisp/run-tests.el -f passepartout-tests-run || return 1
+        told="$told; by $road $(ran)"
+    done
+    say "$told"
 }
 
 ran() { sed -n 's/^Ran \([0-9]* tests\), \([0-9]* results as expected\).*/\1, \2/p' "$work/out" | tail -n 1; }
