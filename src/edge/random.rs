@@ -1,6 +1,11 @@
 //! Random bytes of the system, for what nobody may guess.
 
+use std::fs::File;
 use std::io::Read;
+use std::sync::OnceLock;
+
+/// Where the bytes come from, opened once: who greets a thousand clients a second asks often.
+static DEVICE: OnceLock<File> = OnceLock::new();
 
 /// Returns bytes that nobody can know.
 ///
@@ -8,7 +13,14 @@ use std::io::Read;
 /// When the system gives none.
 pub fn bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0u8; N];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let mut device = match DEVICE.get() {
+        Some(device) => device,
+        None => {
+            let opened = File::open("/dev/urandom")?;
+            DEVICE.get_or_init(|| opened)
+        }
+    };
+    device.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 

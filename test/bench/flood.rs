@@ -54,7 +54,7 @@ pub fn print() {
 }
 
 /// Starts a core that listens there, and returns where it is reached.
-fn core(base: &Path, address: &str) -> (Child, SocketAddr) {
+pub fn core(base: &Path, address: &str) -> (Child, SocketAddr) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_passepartout"));
     command.env_clear().env("PATH", "/usr/bin:/bin").env("PASSEPARTOUT_LISTEN", address);
     for (name, folder) in
@@ -118,13 +118,13 @@ fn asks(store: &Path, stop: &AtomicBool, least: usize) -> Vec<Duration> {
 }
 
 /// Returns the 99th of a hundred, in milliseconds.
-fn p99(mut times: Vec<Duration>) -> f64 {
+pub fn p99(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times[times.len() * 99 / 100].as_secs_f64() * 1e3
 }
 
 /// Returns how many bytes of memory a process has; 0 where the system does not say it as Linux does.
-fn resident(process: u32) -> usize {
+pub fn resident(process: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
     line.trim().trim_end_matches(" kB").parse::<usize>().map_or(0, |kilobytes| kilobytes << 10)

@@ -16,6 +16,7 @@ mod tui;
 mod turns;
 mod vectors;
 mod verdicts;
+mod wire;
 mod world;
 
 use divan::counter::{BytesCount, ItemsCount};
@@ -41,7 +42,7 @@ fn main() {
     // `cargo bench -- speed` prints the rows about reading alone, `corpus` those about the corpus, `verdicts` those
     // about the time of a verdict, `spawn` those about starting commands, `vectors` those about vectors, `ledger` those
     // about the ledger, `skills` those about skills, `turns` those about what a turn waits for before a model is asked, and
-    // `flood` those about connections that say nothing.
+    // `flood` those about connections that say nothing, and `wire` those about the codec and clients under load.
     match arguments.iter().find(|argument| !argument.starts_with('-')).map(String::as_str) {
         Some("speed") => return speed::print(),
         Some("tui") => return tui::print(),
@@ -53,6 +54,7 @@ fn main() {
         Some("skills") => return skills::print(),
         Some("turns") => return turns::print(),
         Some("flood") => return flood::print(),
+        Some("wire") => return wire::print(),
         Some(_) | None => divan::main(),
     }
     // With a filter somebody looks for one figure; the ratios measure everything again.
@@ -67,6 +69,7 @@ fn main() {
         skills::print();
         turns::print();
         flood::print();
+        wire::print();
         // By themselves they are asked for with `scale`, because they take minutes.
         if report::collected() {
             scale::run(&["scale".to_string()]);

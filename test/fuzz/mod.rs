@@ -2,7 +2,8 @@
 //!
 //! A run replays `corpus/TARGET/*`, then tries made-up inputs: raw bytes, words of the target's language in any
 //! order, and mutants of the corpus. An ordinary run tries the same inputs each time. `FUZZ_SECONDS=N` tries new
-//! ones for so long, from a seed that is printed; `FUZZ_SEED=N` begins with that one, to see a failure again.
+//! ones for so long, from a seed that is printed, and `FUZZ_INPUTS=N` so many however long they take; `FUZZ_SEED=N`
+//! begins with that one, to see a failure again.
 //! An input that was found to break something belongs into the corpus, under any name.
 
 mod first_words;
@@ -59,7 +60,9 @@ fn fuzz(name: &str) {
     }
     let seeds: Vec<Vec<u8>> = files.into_iter().map(|(_, bytes)| bytes).collect();
     let (first, time) = (asked("FUZZ_SEED"), asked("FUZZ_SECONDS").map(Duration::from_secs));
-    let Some(mut seed) = first.or_else(|| time.map(|_| fresh_seed())) else {
+    let least = asked::<u64>("FUZZ_INPUTS").unwrap_or(0);
+    let long = time.is_some() || least > 0;
+    let Some(mut seed) = first.or_else(|| long.then(fresh_seed)) else {
         let tried = batch(target, seeds, CASES, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
         return tried.unwrap_or_else(|why| panic!("{name}: {why}"));
     };
@@ -72,7 +75,7 @@ fn fuzz(name: &str) {
         batch(target, seeds.clone(), BATCH, random)
             .unwrap_or_else(|why| panic!("{name}: {why}\nAgain: FUZZ_SEED={seed} cargo test --test rust fuzz::{name}"));
         tried += u64::from(BATCH);
-        if begun.elapsed() >= time.unwrap_or_default() {
+        if begun.elapsed() >= time.unwrap_or_default() && tried >= least {
             break;
         }
         seed = seed.wrapping_add(1);

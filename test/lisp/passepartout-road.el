@@ -1,4 +1,4 @@
-;;; passepartout-road.el --- The same tests over a Unix socket  -*- lexical-binding: t; no-byte-compile: t; -*-
+;;; passepartout-road.el --- The same tests over other roads  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 
@@ -28,6 +28,11 @@
 ;;
 ;; Approvals over a socket count from a terminal, so these tests want one:
 ;;   script -qec "emacs -Q --batch … -f passepartout-tests-run" /dev/null
+;;
+;; With PASSEPARTOUT_ROAD=tcp the road is TCP with the cookie, and with tls
+;; it is TLS through the program passepartout, which PASSEPARTOUT_PROGRAM
+;; names.  There an Emacs is a program like any other, to which the owner,
+;; as its user would, grants to decide about plans as soon as it comes.
 
 ;;; Code:
 
@@ -90,6 +95,28 @@ is not shown to be")
   "Tests that cannot apply over a socket.
 Each is (TEST . REASON), a text or a name of `passepartout-road--reasons'.")
 
+(defconst passepartout-road-far
+  '((files . "a core over TCP counts as one on another machine, whose files
+are not opened here")
+    (asks . "it is asked as a program, which is not the user"))
+  "Further reasons why a test cannot apply over TCP, by name.")
+
+(defconst passepartout-road-exempt-far
+  '((passepartout-cassette-is-recorded-while-one-chats . asks)
+    (passepartout-context-identity-is-a-file-of-the-user . files)
+    (passepartout-context-shows-pins-and-drops . files)
+    (passepartout-query-real-results-and-block . files)
+    (passepartout-query-real-finder-goes-there . files)
+    (passepartout-skills-real-a-skill-is-begun-saved-and-tested . files)
+    (passepartout-surface-query-is-sorted-and-visited . files)
+    (passepartout-surface-find-goes-to-what-was-found . files))
+  "Tests that cannot apply over TCP, beside those over a socket.
+Each is (TEST . REASON), a text or a name of `passepartout-road-far'.")
+
+(defconst passepartout-road--kind
+  (intern (or (getenv "PASSEPARTOUT_ROAD") "socket"))
+  "By which road: `socket', `tcp' or `tls'.")
+
 (defvar passepartout-road--owner nil
   "The process that has the store, or nil.")
 
@@ -136,14 +163,19 @@ Each is (TEST . REASON), a text or a name of `passepartout-road--reasons'.")
   "Return the tests that are run over a socket, for ERT.
 ONLY is a regular expression for their names, or nil for all."
   (let ((names (passepartout-road-tests)))
-    (dolist (entry passepartout-road-exempt)
+    (dolist (entry (append passepartout-road-exempt
+                           passepartout-road-exempt-far))
       (unless (and (memq (car entry) names)
                    (or (stringp (cdr entry))
-                       (assq (cdr entry) passepartout-road--reasons)))
+                       (assq (cdr entry) passepartout-road--reasons)
+                       (assq (cdr entry) passepartout-road-far)))
         (error "No such test, or no reason for it: %S" entry)))
     (cons 'member
           (seq-filter (lambda (name)
                         (and (not (assq name passepartout-road-exempt))
+                             (not (and (not (eq 'socket passepartout-road--kind))
+                                       (assq name
+                                             passepartout-road-exempt-far)))
                              (or (null only)
                                  (string-match-p only (symbol-name name)))))
                       names))))
@@ -184,6 +216,11 @@ This is the one place that knows which program that is."
     (passepartout-module-load)
     (setq settings (plist-put settings :launcher
                               (passepartout-module-launcher)))
+    (unless (eq 'socket passepartout-road--kind)
+      (setq settings (plist-put settings :listen
+                                (if (eq 'tls passepartout-road--kind)
+                                    "[::ffff:127.0.0.1]:0" "127.0.0.1:0")))
+      (passepartout-subscribe :log nil #'passepartout-road--logged))
     (cl-letf (((symbol-function 'passepartout-events--settings)
                (lambda () settings)))
       (passepartout-start))
@@ -193,6 +230,89 @@ This is the one place that knows which program that is."
       (while (and (file-exists-p file) (eql began-by (funcall parent)))
         (accept-process-output nil 0.02)))
     (passepartout-stop)))
+
+(defun passepartout-road--logged (payload _meta)
+  "Say where programs can connect, and let one that came decide about plans.
+PAYLOAD is a line of the log."
+  (let ((text (or (plist-get payload :text) "")))
+    (cond
+     ((string-match "programs can connect to [^ ]*:\\([0-9]+\\) " text)
+      (princ (format "port %s\n" (match-string 1 text))
+             #'external-debugging-output))
+     ((string-suffix-p " has joined" text)
+      (passepartout-request
+       :clients nil
+       (lambda (payload)
+         (dolist (client (plist-get payload :clients))
+           (when (and (plist-get client :shows-plans)
+                      (plist-get client :ruled)
+                      (not (plist-get client :approve)))
+             (passepartout-request
+              :client-grant
+              `(:client ,(plist-get client :id) :grant :approve)
+              #'ignore)))))))))
+
+(defun passepartout-road--address (store)
+  "Return where the owner of STORE can be connected to, or nil for not yet."
+  (pcase passepartout-road--kind
+    ('socket
+     (let ((socket (passepartout-connect--socket store)))
+       (and (file-exists-p socket)
+            (file-exists-p (expand-file-name "lock" store))
+            (condition-case nil
+                (progn (delete-process
+                        (make-network-process
+                         :name "look" :family 'local
+                         :service socket :noquery t))
+                       socket)
+              (error nil)))))
+    (kind
+     (with-current-buffer (process-buffer passepartout-road--owner)
+       (save-excursion
+         (goto-char (point-min))
+         (and (re-search-forward "^port \\([0-9]+\\)$" nil t)
+              (let ((where (concat "127.0.0.1:" (match-string 1))))
+                (if (eq 'tls kind)
+                    (concat where " " (passepartout-road--print store))
+                  where))))))))
+
+(defun passepartout-road--program (&rest words)
+  "Run the program passepartout with WORDS, and return what it says."
+  (with-temp-buffer
+    (unless (eql 0 (apply #'call-process (getenv "PASSEPARTOUT_PROGRAM")
+                          nil t nil words))
+      (error "%s: %s" words (buffer-string)))
+    (string-trim (buffer-string))))
+
+(defun passepartout-road--print (&optional store)
+  "Return the fingerprint of the key in STORE; without one that of ours."
+  (let ((told (apply #'passepartout-road--program "clients" "--json"
+                     (and store (list "--store" store)))))
+    (if (string-match "\"own\":[[:space:]]*\"\\([0-9a-f]\\{64\\}\\)\"" told)
+        (match-string 1 told)
+      (error "No key: %s" told))))
+
+(defun passepartout-road--let-in (store)
+  "Let our own key in to STORE."
+  (make-directory store t)
+  (set-file-modes store #o700)
+  (let ((print (passepartout-road--print)))
+    (with-file-modes #o600
+      (write-region (concat print " road\n") nil
+                    (expand-file-name "clients" store) nil 'silent))))
+
+(defun passepartout-road--granted ()
+  "Wait until the owner lets this Emacs decide about plans."
+  (let ((until (+ (float-time) 20)) (may nil))
+    (while (not may)
+      (let ((answer nil))
+        (passepartout-request :plans nil
+                              (lambda (payload) (setq answer (list payload))))
+        (while (and (not answer) (< (float-time) until))
+          (accept-process-output nil 0.01))
+        (setq may (and answer (not (plist-get (car answer) :error)))))
+      (when (> (float-time) until)
+        (error "The owner grants nothing")))))
 
 (defun passepartout-road--end ()
   "End the owner and wait until it has saved everything."
@@ -218,19 +338,12 @@ This is the one place that knows which program that is."
            (store (passepartout-connect--store))
            (until (+ (float-time) 60))
            (there nil))
+      (when (eq 'tls passepartout-road--kind)
+        (passepartout-road--let-in store))
       (setq passepartout-road--owner
             (passepartout-road-owner (passepartout-events-encode settings)))
       (while (not there)
-        (let ((socket (passepartout-connect--socket store)))
-          (setq there (and (file-exists-p socket)
-                           (file-exists-p (expand-file-name "lock" store))
-                           (condition-case nil
-                               (progn (delete-process
-                                       (make-network-process
-                                        :name "look" :family 'local
-                                        :service socket :noquery t))
-                                      socket)
-                             (error nil)))))
+        (setq there (passepartout-road--address store))
         (when (or (> (float-time) until)
                   (not (process-live-p passepartout-road--owner)))
           (error "The owner did not start: %s"
@@ -238,7 +351,7 @@ This is the one place that knows which program that is."
                      (process-buffer passepartout-road--owner)
                    (buffer-string))))
         (accept-process-output nil 0.02))
-      (passepartout-connect there)
+      (passepartout-road--connect there store)
       ;; What was said before is heard as well.
       (passepartout-request
        :log '(:limit 50)
@@ -246,6 +359,28 @@ This is the one place that knows which program that is."
          (dolist (line (plist-get payload :lines))
            (passepartout-events--dispatch
             (list :type :log :payload line))))))))
+
+(defun passepartout-road--connect (there store)
+  "Connect to the owner of STORE, which is THERE."
+  (let ((auth-sources (list (expand-file-name "road-authinfo" store)))
+        (exec-path (if (eq 'tls passepartout-road--kind)
+                       (cons (file-name-directory
+                              (getenv "PASSEPARTOUT_PROGRAM"))
+                             exec-path)
+                     exec-path)))
+    (when (eq 'tls passepartout-road--kind)
+      (require 'auth-source)
+      (auth-source-forget-all-cached)
+      (with-file-modes #o600
+        (write-region
+         (format "machine 127.0.0.1 port %s login passepartout password %s\n"
+                 (progn (string-match ":\\([0-9]+\\) " there)
+                        (match-string 1 there))
+                 (passepartout-greet--cookie-file store))
+         nil (car auth-sources) nil 'silent)))
+    (passepartout-connect there)
+    (unless (eq 'socket passepartout-road--kind)
+      (passepartout-road--granted))))
 
 (defun passepartout-road--stop (&rest _)
   "End the owner, unless a road is being taken."
@@ -256,8 +391,9 @@ This is the one place that knows which program that is."
       (passepartout-road--end))))
 
 (defun passepartout-road-install ()
-  "Have all tests that talk with a core do so over a socket."
-  (unless (string-prefix-p "/dev/pts" (or (file-symlink-p "/proc/self/fd/0") ""))
+  "Have all tests that talk with a core do so over another road."
+  (unless (or (not (eq 'socket passepartout-road--kind))
+              (string-prefix-p "/dev/pts" (or (file-symlink-p "/proc/self/fd/0") "")))
     (message "No terminal: no approval over the socket will count"))
   (advice-add 'passepartout-start :around #'passepartout-road--start)
   (advice-add 'passepartout-stop :after #'passepartout-road--stop))

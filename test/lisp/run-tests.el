@@ -11,8 +11,8 @@
 ;; cache are fresh folders.  The environment variable
 ;; PASSEPARTOUT_MODULE names the module to test.
 ;;
-;; With PASSEPARTOUT_ROAD=socket the tests that talk with a core are run
-;; over a Unix socket; passepartout-road.el says how, and which are not.
+;; With PASSEPARTOUT_ROAD=socket, tcp or tls the tests that talk with a core
+;; are run over that road; passepartout-road.el says how, and which are not.
 
 ;;; Code:
 
@@ -84,7 +84,7 @@ then count for Lisp that is not compiled to machine code, as ours is."
         (require (intern (file-name-base file)) file)))
     (let ((ert-batch-backtrace-right-margin 200)
           (only (getenv "PASSEPARTOUT_TESTS")))
-      (if (not (equal (getenv "PASSEPARTOUT_ROAD") "socket"))
+      (if (not (member (getenv "PASSEPARTOUT_ROAD") '("socket" "tcp" "tls")))
           (ert-run-tests-batch-and-exit (or only t))
         (passepartout-road-install)
         (ert-run-tests-batch-and-exit (passepartout-road-selector only))))))

@@ -101,6 +101,27 @@ fn greeted(key: &Key, at: SocketAddr, core: Fingerprint, cookie: &Cookie) -> Res
     })
 }
 
+/// A user on another machine whose key was let in.
+pub(crate) struct Guest {
+    key: Key,
+    core: Fingerprint,
+    _folder: TempDir,
+}
+
+impl Guest {
+    pub(crate) fn of(home: &Home) -> Guest {
+        let (_folder, key) = elsewhere();
+        let_in(home, &key, "guest");
+        let core = Key::kept(&home.store()).unwrap_or_else(|why| panic!("{why}")).fingerprint();
+        Guest { key, core, _folder }
+    }
+
+    /// Greets by TLS, proves that it knows the cookie, is let in, and goes.
+    pub(crate) fn greet(&self, home: &Home, at: SocketAddr) {
+        greeted(&self.key, at, self.core, &cookie_of(home)).unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
 #[test]
 fn who_has_a_key_that_was_let_in_and_knows_the_cookie_asks_from_another_machine() {
     let home = Home::new(&[("home.org", TILES)]);

@@ -42,7 +42,7 @@ const WORDS: [&[u8]; 6] = [
 ];
 
 /// Files that a process has open, and bytes of memory that it has.
-fn held(process: u32) -> (usize, usize) {
+pub(crate) fn held(process: u32) -> (usize, usize) {
     let at = Path::new("/proc").join(process.to_string());
     let files = std::fs::read_dir(at.join("fd")).expect("it runs").count();
     let status = std::fs::read_to_string(at.join("status")).expect("it runs");

@@ -45,6 +45,7 @@ mod known_memex;
 mod lately;
 mod layering;
 mod let_go;
+mod load;
 mod mcp;
 mod mcp_client;
 mod memory;

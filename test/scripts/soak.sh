@@ -2,7 +2,7 @@
 # What takes long, in named steps; each is bounded, and a table at the end says what was done.
 #
 #   test/scripts/soak.sh [STEP…]     all of them without a name: properties fuzz hostile kills owners survive fresh space loads
-#                                 lisp matrix org
+#                                 wire lisp matrix org
 #
 # SOAK_MINUTES=30   what the steps share; the two that could go on for ever (properties, fuzz) are cut to fit
 # CASES=2000        cases of a property in one round; rounds go on until a sixth of the time is over
@@ -14,6 +14,8 @@
 # FILES=10000 CHANGES=1000 LOG_MB=80  files that change at once, headings changed one by one, and the size of a long log
 # HARMS=60 INDEX_HARMS=60   harms of a memex, and of a full-text index
 # FRESH_FILES=2000 FRESH_MS=2000  files that change outside at a time, and how long it may take until memory has them
+# MESSAGES=1000000 GREETINGS=5000  messages and whole greetings by TLS through one core
+# FUZZ_INPUTS=1000000  inputs for frames and for plists, beside what the step fuzz tries
 # LOAD_ROUNDS=20    rounds of 200 turns at once through a model server
 # TURNS=1000        turns that each change one heading of 50 MB in 20,000 files
 # HOSTILE_BYTES=5000000  size of each hostile text
@@ -165,6 +167,20 @@ loads() {
     say "${HEADINGS:-100000} headings read and saved in $read_in s; ${turns:-no turns}; 2 streams of ${SMOOTH_BYTES:-1000000} bytes while 10000 headings are read"
 }
 
+# A million messages through one core, greetings by the thousand, floods, and a million inputs for frames and plists.
+wire() {
+    # Without what each thread keeps of freed memory for itself, memory in use is what the program holds.
+    kept env GLIBC_TUNABLES=glibc.malloc.tcache_count=0 MESSAGES="${MESSAGES:-1000000}" GREETINGS="${GREETINGS:-5000}" \
+        "$cargo" test --locked --release --test rust -- load:: flood:: --nocapture --test-threads=1 || return 1
+    told=$(sed -n 's/.*survived: //p' "$work/out" | tr '\n' ';')
+    for target in frame sexp; do
+        kept env FUZZ_INPUTS="${FUZZ_INPUTS:-1000000}" "$cargo" test --locked --release --test rust -- \
+            --exact "fuzz::$target" --nocapture || return 1
+        told="$told $(sed -n 's/^\(fuzz .* inputs\).*/\1/p' "$work/out");"
+    done
+    say "$told"
+}
+
 lisp() {
     module || return 1
     round=1
@@ -173,7 +189,14 @@ lisp() {
         kept ert "$emacs" || return 1
         round=$((round + 1))
     done
-    say "${ROUNDS:-2} rounds; $(ran)"
+    told="${ROUNDS:-2} rounds; $(ran)"
+    # The same over TCP with the cookie, and by TLS.
+    for road in tcp tls; do
+        kept env PASSEPARTOUT_ROAD=$road PASSEPARTOUT_PROGRAM="$placed/passepartout" "$emacs" -Q --batch \
+            -L lisp -L test/lisp -l test/lisp/run-tests.el -f passepartout-tests-run || return 1
+        told="$told; by $road $(ran)"
+    done
+    say "$told"
 }
 
 ran() { sed -n 's/^Ran \([0-9]* tests\), \([0-9]* results as expected\).*/\1, \2/p' "$work/out" | tail -n 1; }
@@ -221,10 +244,10 @@ space() {
     say "$(sed -n 's/.*, with what each file was before: //p' "$work/out")"
 }
 
-[ $# -gt 0 ] || set -- properties fuzz hostile kills owners survive fresh space loads lisp matrix org
+[ $# -gt 0 ] || set -- properties fuzz hostile kills owners survive fresh space loads wire lisp matrix org
 for name in "$@"; do
     case $name in
-        properties | fuzz | hostile | kills | owners | survive | fresh | space | loads | lisp | matrix | org) ;;
+        properties | fuzz | hostile | kills | owners | survive | fresh | space | loads | wire | lisp | matrix | org) ;;
         *) echo "soak.sh: unknown step: $name" >&2; exit 2 ;;
     esac
 done

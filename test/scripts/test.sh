@@ -72,6 +72,12 @@ road() {
         "'$emacs' -Q --batch -L lisp -L test/lisp -l test/lisp/run-tests.el -f passepartout-tests-run" /dev/null </dev/null
 }
 
+# Those of the core itself over TCP with the cookie, and by TLS; the soak runs all of them so.
+far() { # tcp or tls
+    PASSEPARTOUT_PROGRAM=${PASSEPARTOUT_MODULE%/*}/passepartout PASSEPARTOUT_ROAD=$1 PASSEPARTOUT_TESTS=passepartout-core- \
+        batch -l test/lisp/run-tests.el -f passepartout-tests-run
+}
+
 deny() {
     if $cargo deny --version >/dev/null 2>&1; then $cargo deny --locked check; else echo "cargo-deny is not installed; skipped."; fi
 }
@@ -81,7 +87,7 @@ for group in "$@"; do
         fmt) step formatting $cargo fmt --check ;;
         clippy) step clippy clippy ;;
         rust) step rust rust ;;
-        lisp) step byte-compile compile; step checkdoc checkdoc; step ert ert; step ert-over-a-socket road ;;
+        lisp) step byte-compile compile; step checkdoc checkdoc; step ert ert; step ert-over-a-socket road; step ert-over-tcp far tcp; step ert-by-tls far tls ;;
         lisp-compile) step byte-compile compile ;;
         lisp-checkdoc) step checkdoc checkdoc ;;
         deny) step dependencies deny ;;

@@ -194,8 +194,23 @@ fn plain_name(text: &str) -> Name {
     Name(if name.is_empty() { "-".into() } else { name })
 }
 
+/// Which characters of ASCII a name or a number may hold: every byte of a message that is in no string is looked at.
+const NAME_CHARS: [bool; 128] = {
+    let (others, mut all, mut n) = (b"*+-/<>=!?_.:&%$@~^", [false; 128], 0_u8);
+    while n < 128 {
+        all[n as usize] = n.is_ascii_alphanumeric();
+        n += 1;
+    }
+    let mut n = 0;
+    while n < others.len() {
+        all[others[n] as usize] = true;
+        n += 1;
+    }
+    all
+};
+
 fn is_name_char(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "*+-/<>=!?_.:&%$@~^".contains(c)
+    NAME_CHARS.get(c as usize).copied().unwrap_or(false)
 }
 
 /// Returns what a token stands for; `None` when it stands for nothing that we read.
@@ -382,7 +397,7 @@ impl<'a> Reader<'a> {
 
     fn token(&mut self) -> &'a str {
         let rest = self.rest();
-        let end = rest.find(|c| !is_name_char(c)).unwrap_or(rest.len());
+        let end = rest.bytes().take_while(|byte| is_name_char(char::from(*byte))).count();
         self.at += end;
         rest.get(..end).unwrap_or("")
     }

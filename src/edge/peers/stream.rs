@@ -1,10 +1,12 @@
 //! Frames over a connection, one at a time.
 
-use crate::edge::wire::frame::{FrameError, Frames, encode};
+use crate::edge::wire::frame::{FrameError, Frames, encode, encode_onto};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Bytes that are read at once.
+/// Bytes that are read at once of who says much.
 const PIECE: usize = 64 * 1024;
+/// And of everybody else: of a thousand that are connected, most say nothing.
+const LITTLE: usize = 1024;
 
 /// Why a connection cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +33,7 @@ pub struct Incoming<R> {
 impl<R: AsyncRead + Unpin> Incoming<R> {
     /// Reads frames from here.
     pub fn new(reader: R) -> Incoming<R> {
-        Incoming { reader, frames: Frames::default(), piece: vec![0; PIECE], begun: false }
+        Incoming { reader, frames: Frames::default(), piece: vec![0; LITTLE], begun: false }
     }
 
     /// From now on a frame has at most so many bytes.
@@ -56,6 +58,9 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
             }
             self.frames.push(self.piece.get(..count).unwrap_or(&[]));
             self.begun = true;
+            if count == self.piece.len() && count < PIECE {
+                self.piece = vec![0; (count * 8).min(PIECE)];
+            }
         }
     }
 }
@@ -66,5 +71,19 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
 /// When the text is too long, or the connection broke.
 pub async fn write(writer: &mut (impl AsyncWrite + Unpin), text: &str) -> Result<(), Broken> {
     writer.write_all(&encode(text)?).await?;
+    Ok(writer.flush().await?)
+}
+
+/// Writes a frame of each text, all at once; what is too long for a frame is left out.
+///
+/// # Errors
+/// When the connection broke.
+pub async fn write_all(writer: &mut (impl AsyncWrite + Unpin), texts: &[String]) -> Result<(), Broken> {
+    let mut frames = Vec::with_capacity(texts.iter().map(|text| text.len() + 8).sum());
+    for text in texts {
+        // It says itself that nothing was added.
+        let _ = encode_onto(&mut frames, text);
+    }
+    writer.write_all(&frames).await?;
     Ok(writer.flush().await?)
 }

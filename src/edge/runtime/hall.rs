@@ -8,7 +8,7 @@ use crate::edge::peers::identity::{known_to_be_emacs, known_to_be_installed_emac
 use crate::edge::peers::lineage::{at_terminal, state_of};
 use crate::edge::peers::place::{Guard, Listening, listen_again};
 use crate::edge::peers::pulse;
-use crate::edge::peers::stream::{Broken, Incoming, write};
+use crate::edge::peers::stream::{Broken, Incoming, write_all};
 use crate::edge::peers::trust::{Peer, admit, same_user};
 use crate::edge::random;
 use crate::edge::runtime::clients::{About, Channel, ClientId, OWN};
@@ -28,7 +28,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 const MOST: usize = 64;
 /// How long a client may take nothing while something waits for it; then its process is taken for stopped.
 const STALLED: Duration = Duration::from_secs(90);
-/// Bytes of messages that are written at a time.
+/// Bytes of messages that are written at a time, or one message.
 const PIECE: usize = 64 * 1024;
 /// How often it is looked whether the socket is still there: two small reads.
 const LOOK: Duration = Duration::from_secs(2);
@@ -383,12 +383,11 @@ async fn while_it_waits<T>(
 async fn speak(writer: &mut (impl AsyncWrite + Unpin), line: &Line, hold: &Hold) {
     let mut texts = hold.again();
     loop {
-        for text in texts {
-            // What no frame holds came in a short form; a line of our own that is longer is nobody's loss.
-            match tokio::time::timeout(STALLED, write(writer, &text)).await {
-                Ok(Ok(()) | Err(Broken::Frame(_))) => {}
-                Ok(Err(Broken::System(_) | Broken::Half)) | Err(_) => return,
-            }
+        // All that waits goes at once. What no frame holds came in a short form; a line of our own that is longer is
+        // nobody's loss.
+        match tokio::time::timeout(STALLED, write_all(writer, &texts)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => return,
         }
         texts = line.next(hold, PIECE);
         if texts.is_empty() {

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_rustls::TlsAcceptor;
@@ -31,6 +31,8 @@ use tokio_rustls::TlsAcceptor;
 const GREETING: usize = 128;
 /// As many clients are held at once where descriptors allow it.
 const MOST: usize = 2_048;
+/// So many may have connected and wait to be accepted: whoever comes when there are more tries again after a second.
+const WAITING: u32 = 4_096;
 /// An Emacs waits with `select`, which knows no descriptor beyond 1,023.
 const EMACS: usize = 400;
 /// How long nothing is accepted after that failed: there may be no descriptor left.
@@ -87,7 +89,7 @@ async fn begin(
     door: Arc<Door>,
     host: Host,
 ) -> Result<(SocketAddr, String, Lobby), String> {
-    let listener = TcpListener::bind(address).await.map_err(|error| match error.kind() {
+    let listener = listening(address).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => format!(
             "something else listens at {address} already, and programs that connect there may talk with it; see what it \
              is (ss -ltnp), or set another port"
@@ -117,6 +119,15 @@ async fn begin(
     let terms = Terms { cookie, door, seats: Arc::new(Semaphore::new(room(host))), tls };
     let tasks = watching.into_iter().chain([tokio::spawn(accept(listener, terms))]).collect();
     Ok((at, how, Lobby { tasks }))
+}
+
+/// Binds an address and listens there.
+fn listening(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // One that listened there a moment ago may have connections that have not ended.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING)
 }
 
 async fn look(store: &Path) -> Result<Allowed, String> {

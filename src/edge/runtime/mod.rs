@@ -592,7 +592,8 @@ impl Loop {
     /// Returns whether a token that any client was shown stands in a text where it decides nothing; it counts no more.
     pub(super) fn forget_typed(&self, text: &str) -> bool {
         // All are looked at: the text may hold more than one.
-        self.clients.values().fold(false, |found, client| client.reading.lock().forget_typed(text) | found)
+        token::may_stand_in(text)
+            && self.clients.values().fold(false, |found, client| client.reading.lock().forget_typed(text) | found)
     }
 
     /// Reads the memex, and from then on what changes in it.

@@ -50,6 +50,12 @@ pub(super) const ASTRAY: &str = "there is a token of a plan in this; it decides 
      beginning of what you type. Nothing was decided, nobody was asked, and that token counts no more: \
      C-c C-a at the plan shows another";
 
+/// Returns whether a token can stand in a text at all: most that is said holds fewer digits, and is looked at no further
+/// for any of a thousand clients.
+pub(super) fn may_stand_in(text: &str) -> bool {
+    text.bytes().filter(u8::is_ascii_hexdigit).count() >= 2 * BYTES
+}
+
 impl Tokens {
     /// Makes a token for a plan that this channel displayed under a hash; an older one for that plan counts no more.
     ///

@@ -76,12 +76,19 @@ pub fn decode_within(bytes: &[u8], most: usize) -> Result<Step<'_>, FrameError> 
 
 /// Returns a text as a frame.
 pub fn encode(text: &str) -> Result<Vec<u8>, FrameError> {
+    let mut frame = Vec::with_capacity(HEAD + text.len().min(MAX_BYTES));
+    encode_onto(&mut frame, text)?;
+    Ok(frame)
+}
+
+/// Adds a text as a frame to bytes; when it is too long, nothing is added.
+pub fn encode_onto(bytes: &mut Vec<u8>, text: &str) -> Result<(), FrameError> {
     if text.len() > MAX_BYTES {
         return Err(FrameError::TooLong(text.len()));
     }
-    let mut frame = format!("{:06x}", text.len()).into_bytes();
-    frame.extend_from_slice(text.as_bytes());
-    Ok(frame)
+    bytes.extend_from_slice(format!("{:06x}", text.len()).as_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+    Ok(())
 }
 
 /// The bytes of a stream that are not yet whole frames.
