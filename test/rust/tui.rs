@@ -661,6 +661,9 @@ fn a_conversation_is_kept_listed_and_gone_on_with_as_private_as_it_was() {
     desk.keys("first<enter>");
     desk.answer("T1", "It is ten.", ":private \"ask\"");
     assert_eq!(wanted(&mut desk), ["keep 2"]);
+    desk.keys("/tags<enter>");
+    desk.answer("T2", "- private: it stays here", "");
+    assert_eq!(wanted(&mut desk), [""; 0], "what a command says is no part of it");
     desk.keys("/clear<enter>");
     assert_eq!(wanted(&mut desk), ["anew"]);
     desk.keys("/resume<enter>");

@@ -131,6 +131,10 @@ impl State {
 
     /// Keeps what was said for the questions to come.
     fn remember(&mut self, turn: &Turn, payload: &Sexp) {
+        // What a command of the core says is no part of the conversation.
+        if turn.asked.as_deref() == Some("") {
+            return;
+        }
         let private = match payload.get("private") {
             None => None,
             Some(Sexp::Nil) => None,
