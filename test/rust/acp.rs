@@ -10,8 +10,9 @@ use passepartout::domain::sexp::plist::Plist;
 use passepartout::domain::sexp::reader::Sexp;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
 
 const DIARY: &str = "* Diary :private:\n:PROPERTIES:\n:ID: diary\n:END:\nThe doctor said CANARYKEY.\n";
 
@@ -40,7 +41,11 @@ impl Drop for Editor {
 
 impl Editor {
     fn start(home: &Home) -> Editor {
-        let mut child = program(home)
+        Editor::of(program(home))
+    }
+
+    fn of(mut program: Command) -> Editor {
+        let mut child = program
             .arg("acp")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -190,14 +195,25 @@ fn chosen(option: &str) -> Value {
     json!({"outcome": {"outcome": "selected", "optionId": option}})
 }
 
-/// Returns the editor as the core has it listed.
+/// Asks the core who is there until that fits, and returns the editors among them.
+#[track_caller]
+fn editors(owner: &mut Client, what: &str, fits: impl Fn(&[Sexp]) -> bool) -> Vec<Sexp> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let rows = owner.request("clients", Plist::new());
+        let editors: Vec<Sexp> =
+            rows.list_at("clients").iter().filter(|row| row.name_at("kind") == Some("acp")).cloned().collect();
+        if fits(&editors) {
+            return editors;
+        }
+        assert!(Instant::now() < end, "waited for {what}: {rows}");
+    }
+}
+
+/// Returns the editor as the core has it listed, when it has joined.
+#[track_caller]
 fn listed(owner: &mut Client) -> Sexp {
-    owner.wait("the editor to join", |m| {
-        text(m, "text").contains("acp-zed-") && text(m, "text").ends_with("has joined")
-    });
-    let rows = owner.request("clients", Plist::new());
-    let row = rows.list_at("clients").iter().find(|row| row.name_at("kind") == Some("acp")).cloned();
-    row.unwrap_or_else(|| panic!("{rows}"))
+    editors(owner, "the editor to join", |all| !all.is_empty()).remove(0)
 }
 
 /// Lets the editor decide about plans.
@@ -330,7 +346,7 @@ fn where_the_user_let_it_a_plan_is_shown_whole_and_approved_once() {
     let server = FakeServer::start([mark_done(), says(&["They are ordered."])]);
     let mut owner = Client::start(&home, Some(&server), "\"fake\"");
     let mut editor = Editor::greeted(&home);
-    grant(&mut owner);
+    let client = grant(&mut owner);
     let (id, question) = meanwhile(&mut owner, || {
         let session = editor.open();
         let id = editor.prompt(&session, "the tiles are ordered");
@@ -376,10 +392,80 @@ fn where_the_user_let_it_a_plan_is_shown_whole_and_approved_once() {
     assert!(home.read_file("home.org").contains("DONE Order tiles"));
     assert_eq!(plan_status(&mut owner, plan.text_at("id").expect("an id")), "done");
     // The same answer again is an answer to nothing.
-    meanwhile(&mut owner, || {
+    let session = meanwhile(&mut owner, || {
         editor.say(json!({"jsonrpc": "2.0", "id": question["id"], "result": chosen("allow-once")}));
         editor.open()
     });
+    // Sent away, it may ask again, and has nothing of what it was granted.
+    let ended = owner.request("client-end", Plist::new().int("client", client));
+    assert!(ended.text_at("text").is_some(), "{ended}");
+    editors(&mut owner, "it to leave", |all| all.iter().all(|row| row.int_at("id") != Some(client)));
+    let done = meanwhile(&mut owner, || {
+        loop {
+            let id = editor.prompt(&session, "/help");
+            let done = editor.answer(id);
+            // What is asked in the moment in which the connection ends is lost, and said to be.
+            match done["error"]["message"].as_str() {
+                Some(why) => assert!(why.contains("ended"), "{why}"),
+                None => break done,
+            }
+        }
+    });
+    assert!(editor.pieces("agent_message_chunk").contains("/plans lists the plans that wait"));
+    assert_eq!(reason(&done), "end_turn");
+    let row = listed(&mut owner);
+    assert!(!row.flag_at("approve") && !row.flag_at("private") && row.int_at("id") != Some(client), "{row}");
+}
+
+#[test]
+fn steps_of_one_decision_are_shown_together_and_decided_about_at_once() {
+    let paint = "* TODO Order paint\n:PROPERTIES:\n:ID: paint\n:END:\n";
+    let home = Home::new(&[("home.org", TILES), ("paint.org", paint)]);
+    let done = |id: &str| json!({"id": id, "state": "DONE", "explanation": format!("The user ordered {id}.")});
+    let steps = [("c1", "org-set-todo", done("tiles")), ("c2", "org-set-todo", done("paint"))];
+    let two = || Reply::answer(Dialect::OpenAi, &[], &steps);
+    let server = FakeServer::start([two(), says(&["Not then."]), two(), says(&["Both are ordered."])]);
+    let mut owner = Client::start(&home, Some(&server), "\"fake\"");
+    let mut editor = Editor::greeted(&home);
+    grant(&mut owner);
+    for (option, words, changed) in [("no such", "Not then.", false), ("allow-once", "Both are ordered.", true)] {
+        let done = meanwhile(&mut owner, || {
+            let session = editor.open();
+            let id = editor.prompt(&session, "both are ordered");
+            let question = editor.permission();
+            let call = &question["params"]["toolCall"];
+            assert!(call["title"].as_str().is_some_and(|title| title.starts_with("2 steps: ")), "{call}");
+            let shown = call["content"].to_string();
+            assert!(shown.contains("The user ordered tiles.") && shown.contains("The user ordered paint."), "{shown}");
+            editor.say(json!({"jsonrpc": "2.0", "id": question["id"], "result": chosen(option)}));
+            let done = editor.answer(id);
+            assert!(editor.pieces("agent_message_chunk").contains(words), "{:?}", editor.all);
+            done
+        });
+        assert_eq!(reason(&done), "end_turn");
+        let files = format!("{}{}", home.read_file("home.org"), home.read_file("paint.org"));
+        assert_eq!(files.matches("* DONE").count(), if changed { 2 } else { 0 }, "{files}");
+    }
+}
+
+#[test]
+fn an_editor_that_vanishes_leaves_the_store_to_who_comes_next() {
+    let home = home();
+    let server = FakeServer::start([says(&["The ", "rest."]).silent_after("The "), says(&["Here."])]);
+    let mut command = program(&home);
+    command.env("LOCAL_BASE_URL", server.url()).env("PROVIDER_CASCADE", "local");
+    let mut editor = Editor::of(command);
+    editor.call("initialize", hello());
+    let session = editor.open();
+    editor.prompt(&session, "which tiles?");
+    editor.says("The");
+    editor.input = None;
+    assert!(editor.child.wait().expect("it ends").success());
+    let mut owner = Client::start(&home, Some(&server), "\"fake\"");
+    let turns = owner.request("trace", Plist::new());
+    assert_eq!(turns.list_at("turns")[0].text_at("status"), Some("interrupted"), "{turns}");
+    owner.say("and you?");
+    assert_eq!(owner.turn_done().text_at("status"), Some("answered"));
 }
 
 #[test]

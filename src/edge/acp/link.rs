@@ -20,6 +20,8 @@ const LOOK: Duration = Duration::from_secs(2);
 /// What is said when the owner ends in the middle.
 const GONE: &str = "the process that has the notes open ended meanwhile; look what came of this before you ask again: \
                     passepartout plans list --all";
+/// What is said when the user has ended this connection.
+const SENT_AWAY: &str = "the user has ended the connection with this editor; ask again to come back";
 /// What is said when it says nothing.
 const LOOK_AGAIN: &str = "then look what came of this before you ask again: passepartout plans list --all. Nothing is \
                           sent twice.";
@@ -45,6 +47,8 @@ pub(super) async fn live(
 ) {
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // Who was sent away comes again when something is asked, and not by itself.
+    let mut looks = true;
     loop {
         let wanted = tokio::select! {
             said = out.recv() => match said {
@@ -53,7 +57,7 @@ pub(super) async fn live(
                 Some(Out::Say(_) | Out::Rest) => continue,
                 None => return,
             },
-            _ = look.tick() => false,
+            _ = look.tick(), if looks => false,
         };
         let joined = match wanted {
             true => connect(store, &this, home.as_ref()).await,
@@ -71,8 +75,10 @@ pub(super) async fn live(
                 }
                 let ended = relay(joined, home.as_ref(), &events, &mut out).await;
                 home.end(matches!(ended, Ended::Closed)).await;
+                looks = !matches!(ended, Ended::SentAway);
                 match ended {
                     Ended::Closed => return,
+                    Ended::SentAway => Event::Down(SENT_AWAY.to_string()),
                     Ended::Rested => continue,
                     Ended::Lost(why) => Event::Down(why),
                 }
@@ -91,6 +97,8 @@ enum Ended {
     Closed,
     /// The store was owned here, and need not be any more.
     Rested,
+    /// The owner refused to go on with it.
+    SentAway,
     /// It was lost, and why.
     Lost(String),
 }
@@ -102,18 +110,23 @@ async fn relay(
     events: &mpsc::Sender<Event>,
     out: &mut mpsc::UnboundedReceiver<Out>,
 ) -> Ended {
-    let mut silence = Silence::default();
+    let (mut silence, mut refused) = (Silence::default(), false);
     loop {
         let said = tokio::select! {
             heard = tokio::time::timeout(silence.patience(), joined.incoming.next()) => match heard {
                 Ok(Ok(Some(text))) => {
                     silence.heard();
-                    // What it was asked came to its end before it said this.
-                    if !pulse::is_alive(&text) && !pulse::is_leaving(&text) && !hand_on(&text, events).await {
-                        return Ended::Closed;
+                    // What it was asked came to its end before it said that it leaves.
+                    if pulse::is_alive(&text) || pulse::is_leaving(&text) {
+                        continue;
+                    }
+                    match hand_on(&text, events).await {
+                        Some(last) => refused = last,
+                        None => return Ended::Closed,
                     }
                     continue;
                 }
+                Ok(Ok(None)) if refused => return Ended::SentAway,
                 Ok(Ok(None)) => return Ended::Lost(GONE.to_string()),
                 Ok(Err(broken)) => return Ended::Lost(broken.to_string()),
                 Err(_) => match silence.go_on() {
@@ -142,11 +155,17 @@ async fn relay(
     }
 }
 
-/// Hands on a message; returns whether somebody listens.
-async fn hand_on(text: &str, events: &mpsc::Sender<Event>) -> bool {
+/// Hands on a message, and returns whether it refuses something; `None` when nobody listens.
+async fn hand_on(text: &str, events: &mpsc::Sender<Event>) -> Option<bool> {
     let event = match Sexp::read(text) {
         Ok(message) => Event::Heard(message),
         Err(why) => Event::Down(format!("a message of the core could not be read: {why}")),
     };
-    events.send(event).await.is_ok()
+    let refuses = match &event {
+        Event::Heard(message) => {
+            message.get("payload").and_then(|payload| payload.name_at("action")) == Some("protocol-error")
+        }
+        Event::Line(_) | Event::Up | Event::Down(_) => false,
+    };
+    events.send(event).await.ok().map(|()| refuses)
 }

@@ -15,8 +15,8 @@ pub(super) const ALLOW: &str = "allow-once";
 /// The answer that denies it.
 const REJECT: &str = "reject-once";
 
-/// What stands for a plan that waits in the outcome of an act.
-const WAITS: &str = "waits for approval";
+/// How the outcome of an act begins that waits as a plan.
+const WAITS: [&str; 2] = ["waits for approval", "shown anew in place of"];
 /// How the outcome of an act begins that was not done.
 const NOT_DONE: [&str; 6] = ["refused", "failed:", "stale:", "cancelled:", "denied:", "not carried out:"];
 
@@ -66,9 +66,10 @@ fn kind(tool: &str) -> ToolKind {
 }
 
 fn status(outcome: &str) -> ToolCallStatus {
+    let begins = |words: &[&str]| words.iter().any(|words| outcome.starts_with(words));
     match outcome {
-        WAITS => ToolCallStatus::Pending,
-        outcome if NOT_DONE.iter().any(|begins| outcome.starts_with(begins)) => ToolCallStatus::Failed,
+        _ if begins(&WAITS) => ToolCallStatus::Pending,
+        _ if begins(&NOT_DONE) => ToolCallStatus::Failed,
         _ => ToolCallStatus::Completed,
     }
 }

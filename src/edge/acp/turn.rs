@@ -33,7 +33,8 @@ impl Agent {
         let follows = payload.text_at("follows").is_some();
         let Some(prompt) = session.prompt.as_mut().filter(|prompt| match prompt.stage {
             Stage::Sent => !follows,
-            Stage::Decided => follows,
+            // A decision about a plan that nobody knows any more follows nothing.
+            Stage::Decided => true,
             Stage::Unsent | Stage::Running(_) | Stage::Reading(_) | Stage::Asked(..) => false,
         }) else {
             if session.beside.len() < BESIDE {
@@ -82,43 +83,46 @@ impl Agent {
         if let Some(usage) = show::usage(payload) {
             self.tell(show::update(name, usage));
         }
-        let notice = payload.text_at("text").unwrap_or_default().to_string();
-        let status = payload.text_at("status").unwrap_or_default();
+        let notice = payload.text_at("text").unwrap_or_default();
         let plans: Vec<String> =
             payload.list_at("plans").iter().filter_map(Sexp::as_text).map(str::to_string).collect();
-        if !own {
-            // Nobody waits for it; what is to be said of it is said all the same.
-            let waits = self.waits(&plans);
-            for words in [notice, waits].iter().filter(|words| !words.is_empty()) {
-                self.note(name, &turn, words);
-            }
-            return;
+        if own {
+            return self.prompt_done(name, &turn, payload, plans);
         }
+        // Nobody waits for it; what is to be said of it is said all the same.
+        self.say_also(name, &turn, &[notice, &self.waits(&plans)]);
+    }
+
+    /// Ends a prompt with its turn, or goes on with the plans that it came to.
+    fn prompt_done(&mut self, name: &str, turn: &str, payload: &Sexp, plans: Vec<String>) {
         let Some(prompt) = self.sessions.get_mut(name).and_then(|session| session.prompt.as_mut()) else { return };
         prompt.private = payload.get("private").cloned();
         let cancelled = prompt.cancelled;
-        match status {
-            "answered" | "parked" if !cancelled => {
-                if !notice.is_empty() && plans.is_empty() {
-                    self.note(name, &turn, &notice);
-                }
+        let notice = payload.text_at("text").unwrap_or_default();
+        match payload.text_at("status") {
+            Some("answered" | "parked") if !cancelled => {
+                self.say_also(name, turn, &[notice]);
                 match plans.is_empty() {
                     true => self.finish(name, Ok(StopReason::EndTurn)),
                     false => self.read_plans(name, plans),
                 }
             }
-            "answered" | "parked" | "interrupted" => {
-                let waits = self.waits(&plans);
-                if !waits.is_empty() {
-                    self.note(name, &turn, &waits);
-                }
+            Some("answered" | "parked" | "interrupted") => {
+                self.say_also(name, turn, &[&self.waits(&plans)]);
                 self.finish(name, Ok(StopReason::Cancelled));
             }
             _ if cancelled => self.finish(name, Ok(StopReason::Cancelled)),
             _ => {
-                let why = if notice.is_empty() { "the turn failed; the log says why".to_string() } else { notice };
-                self.finish(name, Err((BROKE, why)));
+                let why = if notice.is_empty() { "the turn failed; the log says why" } else { notice };
+                self.finish(name, Err((BROKE, why.to_string())));
             }
+        }
+    }
+
+    /// Tells what is to be said beside an answer, as far as there is anything.
+    fn say_also(&mut self, name: &str, turn: &str, words: &[&str]) {
+        for words in words.iter().filter(|words| !words.is_empty()) {
+            self.note(name, turn, words);
         }
     }
 

@@ -12,6 +12,9 @@ use crate::edge::runtime::clients::{Channel, ClientId, Clients, Grant, Kind};
 use crate::edge::runtime::request::Request;
 use std::sync::Arc;
 
+/// A client that a request is about, and how often what was granted to it was taken back; or why there is none.
+pub(super) type Found = Result<(Arc<Channel>, usize), String>;
+
 /// Returns the client that a request is about.
 fn named(registry: &Clients, payload: &Sexp) -> Result<Arc<Channel>, String> {
     let id = payload.count_at("client").and_then(|id| ClientId::try_from(id).ok());
@@ -30,9 +33,12 @@ fn rules(who: &Channel) -> Result<(), String> {
 }
 
 impl Loop {
-    /// Returns how often what was granted to the client of a request was taken back by now.
-    pub(super) fn withdrawn(&self, payload: &Sexp) -> usize {
-        named(&self.registry, payload).map_or(0, |client| client.withdrawn())
+    /// Returns the client of a request, and how often what was granted to it was taken back by now. It is found where the
+    /// request comes in: one that is sent away may be gone before the request is answered.
+    pub(super) fn found(&self, payload: &Sexp) -> Found {
+        let client = named(&self.registry, payload)?;
+        let withdrawn = client.withdrawn();
+        Ok((client, withdrawn))
     }
 
     /// Does at once what takes something from a client: what it had set off is stopped.
@@ -55,13 +61,13 @@ pub(super) async fn answer(
     engine: &Engine,
     registry: &Clients,
     who: &Channel,
-    (request, payload, withdrawn): (Request, &Sexp, usize),
+    (request, payload, found): (Request, &Sexp, Found),
 ) -> Result<Plist, String> {
     if request == Request::Clients {
         return Ok(Plist::new().list("clients", registry.all().iter().map(|client| row(client, who).build())));
     }
     rules(who)?;
-    let client = named(registry, payload)?;
+    let (client, withdrawn) = found?;
     let name = &client.name;
     let said = match request {
         Request::ClientGrant => {

@@ -405,7 +405,8 @@ mod tests {
 
     #[tokio::test]
     async fn programs_of_our_own_have_turns_begun_by_a_command_and_others_have_none() {
-        let guests: [(fn(Arc<Outbox>) -> Arc<Channel>, bool); 3] = [
+        type Guest = fn(Arc<Outbox>) -> Arc<Channel>;
+        let guests: [(Guest, bool); 3] = [
             (|outbox| Channel::acp(7, "ab", Some("zed"), outbox), true),
             (|outbox| Channel::mcp(7, "ab", None, outbox), true),
             (|outbox| Channel::client(7, "ab", None, outbox), false),

@@ -100,7 +100,7 @@ impl Loop {
         if let Some(request) = request {
             self.tighten(&who, request, &payload);
         }
-        let (registry, withdrawn) = (self.registry.clone(), self.withdrawn(&payload));
+        let (registry, found) = (self.registry.clone(), self.found(&payload));
         let Some(client) = self.clients.get(&id) else { return };
         let reading = client.reading.clone();
         let under_way = self.begin_answer();
@@ -119,7 +119,7 @@ impl Loop {
                     (Request::PlanPage, _) => plan_page(&engine, &reading, &payload),
                     (Request::PlanToken, _) => plan_token(&engine, &origin, &reading, &payload),
                     (Request::Clients | Request::ClientGrant | Request::ClientWithdraw | Request::ClientEnd, _) => {
-                        granted::answer(&engine, &registry, &who, (request, &payload, withdrawn)).await
+                        granted::answer(&engine, &registry, &who, (request, &payload, found)).await
                     }
                     (Request::Command, _) => command(&engine, &origin, &payload).await,
                     (Request::Status, _) => {

@@ -135,11 +135,11 @@ fn no_request_of_a_command_does_what_its_human_must_see() {
     let targets = Targets { plan: plan.clone(), rule: rule.clone(), bashrc, memex: home.file(""), skill, job };
     let (before, asked) = (world(&home), server.requests().len());
     let store = home.store();
-    let answers = meanwhile(&mut owner, || {
+    let try_all = |kind: &str, called: &str| {
         let mut raw = Raw::connect(&store);
         assert!(raw.next().is_some_and(|greeting| greeting.contains(":handshake")));
-        raw.say("(:type :event :payload (:action :handshake :protocol 2 :as :cli))");
-        assert!(raw.next().is_some_and(|welcome| welcome.contains("the command of process")));
+        raw.say(&format!("(:type :event :payload (:action :handshake :protocol 2 :as :{kind} :shows (\"plans\")))"));
+        assert!(raw.next().is_some_and(|welcome| welcome.contains(called)));
         // What it says that is no request: that it approves, and that it is somebody else.
         raw.say(&format!("(:type :event :payload (:sensor :approval :plan \"{plan}\" :shown \"{}\"))", "0".repeat(64)));
         let mut answers = Vec::new();
@@ -150,10 +150,21 @@ fn no_request_of_a_command_does_what_its_human_must_see() {
             }
         }
         answers
-    });
+    };
+    let roads = [("cli", "the command of process"), ("mcp", "mcp-"), ("acp", "acp-"), ("client", "client-")];
+    let all: Vec<_> = meanwhile(&mut owner, || roads.map(|(kind, called)| try_all(kind, called)).into());
+    let answers = &all[0];
     assert!(answers.len() > request_names().count());
-    let refused =
-        |name: &str| answers.iter().filter(|(known, _)| *known == name).all(|(_, a)| a.text_at("error").is_some());
+    let refused = |name: &str| {
+        let mut these = all.iter().flatten().filter(|(known, _)| *known == name);
+        these.all(|(_, answer)| answer.text_at("error").is_some())
+    };
+    // A program sees nothing that may be private either.
+    for name in ["plans", "plan-page", "plan-argument", "trace", "why", "log", "memory-log", "blame", "clients", "undo"]
+    {
+        let mut these = all[1..].iter().flatten().filter(|(known, _)| *known == name);
+        assert!(these.all(|(_, answer)| answer.text_at("error").is_some()), "{name}");
+    }
     for name in [
         "rule-confirm",
         "rule-withdraw",
