@@ -400,7 +400,7 @@ impl Loop {
                 if let Some(client) = self.clients.get_mut(&client) {
                     client.status.pause_is_over();
                 }
-                self.send_status();
+                self.send_status_to(|other| other == client);
             }
         }
     }
@@ -432,8 +432,10 @@ impl Loop {
             );
             channel.outbox.send("log", None, Plist::new().text("level", "warning").text("text", text));
         }
-        self.clients.insert(channel.id, Client::new(channel));
-        self.send_status();
+        let id = channel.id;
+        self.clients.insert(id, Client::new(channel));
+        // For the others nothing has changed.
+        self.send_status_to(|client| client == id);
     }
 
     /// Forgets a client: what it had set off is stopped, and of its files the disk counts, or another client's buffers.
@@ -441,12 +443,17 @@ impl Loop {
         let Some(client) = self.clients.remove(&id) else { return };
         self.registry.leave(id);
         self.lanes.leave(id);
-        for file in self.opened.leave(id) {
+        let files = self.opened.leave(id);
+        let had = !files.is_empty();
+        for file in files {
             self.note_open(&file);
             self.scans.changed(file);
         }
         self.engine.say(LogLevel::Info, &format!("{} has left", client.channel.name));
-        self.send_status();
+        // Turns of it that are stopped say so when they have ended.
+        if had {
+            self.send_status();
+        }
     }
 
     fn take(&mut self, id: ClientId, letter: Letter) {
@@ -637,11 +644,25 @@ impl Loop {
 
     /// Tells all who hear it how things stand, each Emacs with the heading at its own point.
     fn send_status(&mut self) {
-        let hears = |channel: &Channel| channel.kind.hears_news();
-        for (id, client) in self.clients.iter_mut().filter(|(_, client)| hears(&client.channel)) {
+        self.send_status_to(|_| true);
+    }
+
+    /// Tells some of them.
+    fn send_status_to(&mut self, these: impl Fn(ClientId) -> bool) {
+        let hears = |id: ClientId, channel: &Channel| channel.kind.hears_news() && these(id);
+        let mut last: Option<((bool, Option<NodeId>, bool), status::Status)> = None;
+        for (id, client) in self.clients.iter_mut().filter(|(id, client)| hears(**id, &client.channel)) {
             let sees = client.channel.rights().see_private;
-            let (busy, focus) = (self.lanes.busy(*id), client.focus.as_ref());
-            let now = status::now(&self.engine, busy, self.health.word(), (focus, sees));
+            let seen = (self.lanes.busy(*id), client.focus.clone(), sees);
+            let make = |(busy, focus, sees): &(bool, Option<NodeId>, bool)| {
+                status::now(&self.engine, *busy, self.health.word(), (focus.as_ref(), *sees))
+            };
+            // Of a thousand clients nearly all are told the same.
+            let now = match &last {
+                Some((of, status)) if *of == seen => status.clone(),
+                Some(_) | None => make(&seen),
+            };
+            last = Some((seen, now.clone()));
             let payload = match client.status.offer(now) {
                 Offered::Kept => continue,
                 Offered::Send(payload) => payload,

@@ -8,11 +8,14 @@ use crate::domain::inert::exact;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::engine::Engine;
+use std::sync::Arc;
 
 /// The core at one moment.
 #[derive(Clone)]
 pub(super) struct Status {
     payload: Plist,
+    /// The payload, as it is written.
+    text: Arc<str>,
     focus: Option<String>,
 }
 
@@ -29,22 +32,21 @@ pub(super) enum Offered {
 /// Which status was sent last, and whether the next one waits.
 #[derive(Default)]
 pub(super) struct Statuses {
-    sent: Option<(String, Option<String>)>,
+    sent: Option<(Arc<str>, Option<String>)>,
     pausing: bool,
 }
 
 impl Statuses {
     /// Takes a status; within the pause after another one only a new focus is sent.
     pub(super) fn offer(&mut self, now: Status) -> Offered {
-        let text = now.payload.clone().build().to_string();
         let news = match &self.sent {
             None => true,
-            Some((sent, focus)) => *sent != text && !(self.pausing && *focus == now.focus),
+            Some((sent, focus)) => *sent != now.text && !(self.pausing && *focus == now.focus),
         };
         if !news {
             return Offered::Kept;
         }
-        self.sent = Some((text, now.focus));
+        self.sent = Some((now.text, now.focus));
         if std::mem::replace(&mut self.pausing, true) {
             Offered::Send(now.payload)
         } else {
@@ -93,7 +95,7 @@ pub(super) fn now(engine: &Engine, busy: bool, health: &str, (focus, sees_privat
         Some(filling) => payload.list("indexing", [Sexp::int(filling.done as i64), Sexp::int(filling.total as i64)]),
         None => payload,
     };
-    Status { payload, focus: focus.map(|node| format!("{} {}", node.id().as_str(), node.title())) }
+    Status::of(payload, focus.map(|node| format!("{} {}", node.id().as_str(), node.title())))
 }
 
 /// Returns what the agent's sight is narrowed to, in words; `None` when it sees everything.
@@ -103,6 +105,11 @@ fn narrowed(engine: &Engine) -> Option<String> {
 }
 
 impl Status {
+    fn of(payload: Plist, focus: Option<String>) -> Status {
+        let text = payload.clone().build().to_string().into();
+        Status { payload, text, focus }
+    }
+
     /// Returns the message's payload.
     pub(super) fn payload(self) -> Plist {
         self.payload
@@ -114,7 +121,7 @@ mod tests {
     use super::*;
 
     fn status(headings: i64, focus: &str) -> Status {
-        Status { payload: Plist::new().int("headings", headings).text("focus", focus), focus: Some(focus.to_string()) }
+        Status::of(Plist::new().int("headings", headings).text("focus", focus), Some(focus.to_string()))
     }
 
     fn word(offered: &Offered) -> &'static str {
