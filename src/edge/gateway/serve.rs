@@ -44,9 +44,11 @@ struct Sender {
 impl Sender {
     /// Sends a text in as many messages as it takes.
     async fn say(&self, to: &str, text: &str) -> Result<(), Trouble> {
-        for part in split(text, self.messenger.platform().limit()) {
-            self.send(to, &part).await?;
-            tokio::time::sleep(PACE.1).await;
+        for (at, part) in split(text, self.messenger.platform().limit()).iter().enumerate() {
+            if at > 0 {
+                tokio::time::sleep(PACE.1).await;
+            }
+            self.send(to, part).await?;
         }
         Ok(())
     }
@@ -146,10 +148,21 @@ impl Chats {
         let platform = self.sender.messenger.platform();
         for one in arrived {
             let unstored = |_| Trouble::Passing("what came cannot be noted in the store, so nothing is taken");
-            engine.mark_gateway(platform, self.sender.messenger.account(), one.number).await.map_err(unstored)?;
-            let Some(message) = one.message else { continue };
-            if engine.gateway_lets_in(platform, &message) {
-                self.hand_on(engine, message).await;
+            let message = one.message.filter(|message| engine.gateway_lets_in(platform, message));
+            // Before it counts as taken: what a core that ends between the two leaves behind is said to be cut off.
+            if let Some(message) = &message {
+                engine.count_open(platform, &message.sender, 1).await;
+            }
+            let marked = engine.mark_gateway(platform, self.sender.messenger.account(), one.number).await;
+            match (message, marked) {
+                (Some(message), Ok(())) => self.hand_on(engine, message).await,
+                (None, Ok(())) => {}
+                (message, Err(why)) => {
+                    if let Some(message) = message {
+                        engine.count_open(platform, &message.sender, -1).await;
+                    }
+                    return Err(unstored(why));
+                }
             }
         }
         Ok(())
@@ -177,7 +190,6 @@ impl Chats {
     async fn hand_on(&mut self, engine: &Arc<Engine>, message: Message) {
         while self.tasks.try_join_next().is_some() {}
         let (platform, chat) = (self.sender.messenger.platform(), message.sender.clone());
-        engine.count_open(platform, &chat, 1).await;
         if self.open.get(&chat).is_none_or(mpsc::Sender::is_closed) {
             let (into, messages) = mpsc::channel(WAITING);
             self.tasks.spawn(converse(self.engine.clone(), self.sender.clone(), chat.clone(), messages));
@@ -217,6 +229,8 @@ async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut m
             here.say(LogLevel::Warning, &format!("an answer could not be sent by {}: {trouble}", platform.name()));
         }
         here.count_open(platform, &chat, -1).await;
+        drop(here);
+        tokio::time::sleep(PACE.1).await;
     }
 }
 
