@@ -209,6 +209,10 @@ impl Client {
     }
 }
 
+/// What the status of a client depends on beside the core: whether a turn of it runs, the heading at its point, and whether it
+/// sees what is private.
+type Seen = (bool, Option<NodeId>, bool);
+
 /// The loop's own state.
 struct Loop {
     engine: Arc<Engine>,
@@ -650,11 +654,11 @@ impl Loop {
     /// Tells some of them.
     fn send_status_to(&mut self, these: impl Fn(ClientId) -> bool) {
         let hears = |id: ClientId, channel: &Channel| channel.kind.hears_news() && these(id);
-        let mut last: Option<((bool, Option<NodeId>, bool), status::Status)> = None;
+        let mut last: Option<(Seen, status::Status)> = None;
         for (id, client) in self.clients.iter_mut().filter(|(id, client)| hears(**id, &client.channel)) {
             let sees = client.channel.rights().see_private;
             let seen = (self.lanes.busy(*id), client.focus.clone(), sees);
-            let make = |(busy, focus, sees): &(bool, Option<NodeId>, bool)| {
+            let make = |(busy, focus, sees): &Seen| {
                 status::now(&self.engine, *busy, self.health.word(), (focus.as_ref(), *sees))
             };
             // Of a thousand clients nearly all are told the same.
