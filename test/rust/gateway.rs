@@ -560,7 +560,7 @@ fn what_the_end_of_a_core_cut_off_is_said_once_and_asked_no_more() {
     assert!(running.ask(":action :gateways").contains("running"));
     running.core.stop();
     // It was said, and what came since was answered.
-    let mut running = Running::start_with(&home, &fake, Some(&server));
+    let running = Running::start_with(&home, &fake, Some(&server));
     fake.updates(&[update(4, 7, "/help")]);
     let sent = fake.until(|heard| (heard.sent.len() > 2).then(|| heard.sent.clone()));
     assert!(sent.len() == 3 && sent[2].1.starts_with("Write"), "{sent:?}");
