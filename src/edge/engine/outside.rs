@@ -402,9 +402,8 @@ impl Engine {
         if self.read_by(session).await.is_some() {
             return;
         }
-        let (at, kind) = (self.clock.now(), kind::OUTSIDE.to_string());
-        let nothing: [&str; 0] = [];
-        self.archive.queue(vec![NewRecord { at, kind, key: session.0.clone(), body: json!({ "sources": nothing }) }]);
+        let (at, kind) = (self.clock.now(), kind::HAD.to_string());
+        self.archive.queue(vec![NewRecord { at, kind, key: session.0.clone(), body: json!({}) }]);
         let mut sessions = self.outside.lock();
         if sessions.len() < KNOWN_SESSIONS {
             sessions.entry(session.clone()).or_default();
@@ -422,8 +421,15 @@ impl Engine {
         if let Some(known) = self.outside.lock().get(session) {
             return Some(known.clone());
         }
-        let record = match self.archive.latest(kind::OUTSIDE, session.0.clone()).await {
-            Ok(record) => record?,
+        let latest = |kind: &'static str| self.archive.latest(kind, session.0.clone());
+        let record = match latest(kind::OUTSIDE).await {
+            Ok(Some(record)) => record,
+            Ok(None) => {
+                return match latest(kind::HAD).await {
+                    Ok(had) => had.map(|_| Outside::default()),
+                    Err(_) => Some(earlier()),
+                };
+            }
             Err(_) => return Some(earlier()),
         };
         Some(match record.body["sources"].as_array() {

@@ -77,6 +77,8 @@ pub mod kind {
         MEMEX = "memex", Place;
         /// A conversation that read text from outside, by its session: from where.
         OUTSIDE = "outside", Authority;
+        /// That a conversation was had here, by its session: of one that was not, nobody knows what it read.
+        HAD = "had", History;
         /// A text that is made from text from outside, or that a human vouched for, by its name; the newest counts.
         MARK = "mark", History;
         /// Who decided what; see [`crate::edge::engine::audit`].
