@@ -88,16 +88,16 @@
    ["Ask"
     ("c" "chat" passepartout-chat)
     ("o" "open a saved chat" passepartout-chat-open)
-    ("s" "send" passepartout-chat-send
+    ("RET" "send" passepartout-chat-send
      :if passepartout-menu--in-chat-p)
     ("k" "stop the answer" passepartout-chat-interrupt
      :if passepartout-menu--in-chat-p)
     ("P" "preset of this chat" passepartout-preset
      :if passepartout-menu--in-chat-p)
-    ("L" "Lisp, confined" passepartout-repl)]
+    (":" "Lisp, confined" passepartout-repl)]
    ["Decide"
     ("p" passepartout-flight-plans :description passepartout-menu--plans)
-    ("w" "why" passepartout-why)
+    ("y" "why" passepartout-why)
     ("t" "what the gates said" passepartout-gate-trace)
     ("a" "what may happen unasked" passepartout-rules)
     ("u" "undo" passepartout-undo)
@@ -105,27 +105,27 @@
    ["Find"
     ("f" "find a heading" passepartout-find)
     ("q" "query" passepartout-query)
-    ("h" "what moved memory" passepartout-memory-log)
+    ("m" "what moved memory" passepartout-memory-log)
     ("b" "who wrote this" passepartout-blame
      :if passepartout-menu--in-org-p)
-    ("e" "vouch for this" passepartout-endorse
+    ("v" "vouch for this" passepartout-endorse
      :if passepartout-menu--in-org-p)]]
   [["Look at"
-    ("." passepartout-focus :description passepartout-menu--focus)
-    ("," "take the focus back" passepartout-unfocus)
+    ("n" passepartout-focus :description passepartout-menu--focus)
+    ("w" "take the focus back" passepartout-unfocus)
     ("S" passepartout-scope :description passepartout-menu--scope)
     ("x" "what a model is told" passepartout-context)
     ("i" "the last request" passepartout-inspect)]
    ["Models and work"
-    ("M" "providers, models" passepartout-models)
+    ("e" "providers, models" passepartout-models)
     ("O" "order of providers" passepartout-set-cascade)
-    ("C" "costs" passepartout-costs)
+    ("$" "costs" passepartout-costs)
     ("j" "jobs" passepartout-jobs)
     ("K" "skills" passepartout-skills)]
    ["Passepartout"
     ("d" "doctor" passepartout-doctor)
     ("l" "log" passepartout-log)
-    ("m" passepartout-mode :description passepartout-menu--mode
+    ("M" passepartout-mode :description passepartout-menu--mode
      :if passepartout-menu--in-org-p)
     ("?" "more" passepartout-menu-more)]])
 

@@ -689,6 +689,7 @@ A key that was meant for something else then approves nothing."
     (define-key map (kbd "w") #'passepartout-unfocus)
     (define-key map (kbd "f") #'passepartout-find)
     (define-key map (kbd "q") #'passepartout-query)
+    (define-key map (kbd "?") #'passepartout-menu)
     map)
   "Keys of Passepartout's commands; bind it to a prefix of your choice.")
 (fset 'passepartout-command-map passepartout-command-map)

@@ -375,7 +375,11 @@ fn where_the_user_let_it_a_plan_is_shown_whole_and_approved_once() {
         .map(|part| part["content"]["text"].as_str().expect("a text"))
         .collect();
     // Byte for byte, each part below a heading of ours.
-    let bodies: String = parts[1..].iter().map(|part| part.split_once(":\n").expect("a heading").1).collect();
+    let body = |part: &&str| {
+        let (fence, rest) = part.split_once(":\n").expect("a heading").1.split_once('\n').expect("a fence");
+        rest.strip_suffix(&format!("\n{fence}")).expect("its end").to_string()
+    };
+    let bodies: String = parts[1..].iter().map(body).collect();
     assert_eq!(bodies, whole);
     assert!(parts[0].starts_with("Plan ") && bodies.contains("The user said that they are ordered."), "{parts:?}");
     let done = meanwhile(&mut owner, || {

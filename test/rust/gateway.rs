@@ -539,7 +539,9 @@ fn the_command_line_lists_links_and_unlinks_and_lets_nobody_in() {
 fn what_the_end_of_a_core_cut_off_is_said_once_and_asked_no_more() {
     let (home, fake) = (home(), Fake::start());
     let (begun, asked) = std::sync::mpsc::channel();
-    let thinks = says(&["It is serviced in May."]).silent_after("It").meanwhile(move || drop(begun.send(())));
+    let thinks = says(&["It is serviced in May."])
+        .silent_after("It")
+        .meanwhile(move || begun.send(()).expect("the test waits for it"));
     let server = FakeServer::start([thinks, says(&["In May."])]);
     let mut running = Running::start_with(&home, &fake, Some(&server));
     running.ask(":action :gateway :platform \"telegram\" :do :link");

@@ -694,6 +694,7 @@ fn a_conversation_is_kept_listed_and_gone_on_with_as_private_as_it_was() {
     });
     let message = sent.into_iter().find(|text| text.contains("and now?")).expect("it is sent");
     assert_eq!(message.matches(":private \"ask\"").count(), 2, "{message}");
+    assert!(message.contains(":resumed t"), "nobody knows what it draws on: {message}");
     desk.take(Event::Resumed(Err("no such file".to_string())));
     assert!(desk.screen().contains("no such file"));
 }

@@ -302,6 +302,12 @@ impl Agent {
                 session.beside.clear();
                 session.tasks = 0;
             }
+            // How private a half answer is was to be said at its end.
+            if let Some(prompt) = self.sessions.get_mut(&name).and_then(|session| session.prompt.as_mut())
+                && !prompt.answer.is_empty()
+            {
+                prompt.note_private(Some(&Sexp::flag(true)));
+            }
             let cancelled = self.prompt_of(&name).map(|prompt| prompt.cancelled);
             match cancelled {
                 Some(true) => self.finish(&name, Ok(StopReason::Cancelled)),

@@ -1,5 +1,6 @@
 //! One conversation of an editor: what was said in it, the prompt that is being answered, and how far that is.
 
+use crate::domain::label::Privacy;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::acp::prompt::Words;
@@ -154,6 +155,17 @@ impl Session {
 }
 
 impl Prompt {
+    /// Keeps how private a turn of it was: what a later one says makes nothing of it less so.
+    pub(super) fn note_private(&mut self, said: Option<&Sexp>) {
+        let tier = |private: &Sexp| {
+            private.as_text().map_or(Privacy::Private, |word| Privacy::tier(word).unwrap_or(Privacy::Private))
+        };
+        let Some(said) = said.filter(|said| !matches!(said, Sexp::Nil)) else { return };
+        if self.private.as_ref().is_none_or(|known| tier(known) < tier(said)) {
+            self.private = Some(said.clone());
+        }
+    }
+
     /// Takes a piece of the answer.
     pub(super) fn say(&mut self, text: &str) {
         if self.answer.len() < ALONG {

@@ -74,16 +74,24 @@ fn status(outcome: &str) -> ToolCallStatus {
     }
 }
 
-/// Returns what the gates said of an act where they did not just let it pass, and what came of it.
+/// Returns a text as an editor shows it whole: clients render texts as Markdown, in which parts of it could vanish. The
+/// fence is longer than any in it.
+fn fenced(words: &str) -> String {
+    let longest = words.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{words}\n{fence}")
+}
+
+/// Returns which gates did not just let an act pass, and what came of it. Their reasons may name what is not for every
+/// program, and stay in Emacs.
 fn content(act: &Sexp) -> Vec<ToolCallContent> {
     let reasons = act.list_at("opinions").iter().filter_map(|opinion| {
         let say = |key: &str| opinion.text_at(key).unwrap_or_default();
-        let reason = opinion.text_at("reason").filter(|_| say("verdict") != "pass")?;
-        Some(format!("{}: {}: {reason}", say("gate"), say("verdict")))
+        (say("verdict") != "pass").then(|| format!("{}: {}", say("gate"), say("verdict")))
     });
     let outcome = act.text_at("outcome").filter(|outcome| !outcome.is_empty()).map(str::to_string);
     let lines: Vec<String> = reasons.chain(outcome).collect();
-    if lines.is_empty() { Vec::new() } else { vec![text(&lines.join("\n")).into()] }
+    if lines.is_empty() { Vec::new() } else { vec![text(&fenced(&lines.join("\n"))).into()] }
 }
 
 /// Returns an act that is told for the first time.
@@ -119,8 +127,8 @@ fn heading(part: &str) -> &'static str {
 /// Asks the editor's user about plans of one decision, which stand in it whole. There are two answers, and both hold once.
 pub(super) fn permission(number: i64, session: &str, call: &str, plans: &[Plan]) -> Value {
     let content = plans.iter().flat_map(|plan| {
-        let head = format!("Plan {}: {}", plan.id, plan.title);
-        let parts = plan.parts.iter().map(|(part, body)| format!("{}:\n{body}", heading(part)));
+        let head = format!("Plan {}:\n{}", plan.id, fenced(&plan.title));
+        let parts = plan.parts.iter().map(|(part, body)| format!("{}:\n{}", heading(part), fenced(body)));
         std::iter::once(head).chain(parts).map(|words| text(&words).into())
     });
     let title = match plans {

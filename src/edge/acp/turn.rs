@@ -96,7 +96,7 @@ impl Agent {
     /// Ends a prompt with its turn, or goes on with the plans that it came to.
     fn prompt_done(&mut self, name: &str, turn: &str, payload: &Sexp, plans: Vec<String>) {
         let Some(prompt) = self.sessions.get_mut(name).and_then(|session| session.prompt.as_mut()) else { return };
-        prompt.private = payload.get("private").cloned();
+        prompt.note_private(payload.get("private"));
         let cancelled = prompt.cancelled;
         let notice = payload.text_at("text").unwrap_or_default();
         match payload.text_at("status") {

@@ -397,11 +397,22 @@ impl Engine {
         }
     }
 
-    /// Notes that a conversation was had here, so that what it read is known; what was kept of it stays.
-    pub(super) async fn note_had(&self, session: &SessionId) {
-        if self.read_by(session).await.is_some() {
-            return;
+    /// Takes note of a question before anybody is asked. One that begins a conversation makes known that it was had here;
+    /// of answers that go along from one that was not, it stays that nobody knows what they draw on.
+    pub(super) async fn note_asked(&self, session: &SessionId, tells_answers: bool) {
+        match (self.read_by(session).await, tells_answers) {
+            (Some(_), _) => {}
+            (None, true) => self.mark_outside(session, &earlier()),
+            (None, false) => self.note_had(session),
         }
+    }
+
+    /// Keeps that a conversation goes on from another one, of which nobody knows here what it read.
+    pub(in crate::edge) fn note_resumed(&self, session: &SessionId) {
+        self.mark_outside(session, &earlier());
+    }
+
+    fn note_had(&self, session: &SessionId) {
         let (at, kind) = (self.clock.now(), kind::HAD.to_string());
         self.archive.queue(vec![NewRecord { at, kind, key: session.0.clone(), body: json!({}) }]);
         let mut sessions = self.outside.lock();

@@ -74,6 +74,13 @@ pub struct Attached {
     pub text: String,
 }
 
+impl Ask {
+    /// Returns whether answers go along with it, of which somebody has to know what they draw on.
+    fn tells_answers(&self) -> bool {
+        !self.older.turns.is_empty() || self.history.iter().any(|said| said.role != Role::User)
+    }
+}
+
 /// What a turn is laid out for.
 pub(super) enum Purpose<'a> {
     /// To be run; what a model says meanwhile goes there.
@@ -105,7 +112,7 @@ impl Engine {
         }
         let _alone = self.alone(&ask.origin.session).await;
         *self.asked.lock() = Some(Last { ask: ask.clone(), together });
-        let origin = ask.origin.clone();
+        let (origin, tells) = (ask.origin.clone(), ask.tells_answers());
         self.note_begun(&ask, began);
         let (start, scope, earlier) = match self.opened(ask, &turn, began).await {
             Ok(opened) => opened,
@@ -116,6 +123,7 @@ impl Engine {
                 return self.finish(turn, origin.session, began, asked, report, &Setting::default()).await;
             }
         };
+        self.note_asked(&origin.session, tells).await;
         self.doings.begin(&turn, &origin.session, Vec::new());
         self.keep_earlier(&origin.session, earlier);
         let (mut report, under) = self.run(start, None, together, &scope, sink).await;
@@ -215,8 +223,7 @@ impl Engine {
             },
         };
         // What was read before stands in the answers that go along.
-        let answered = !ask.older.turns.is_empty() || ask.history.iter().any(|said| said.role != Role::User);
-        let outside = match (begun && answered, forgotten) {
+        let outside = match (ask.tells_answers(), forgotten) {
             (false, _) => Outside::default(),
             (true, true) => Outside::of_sources(Led::unknown().sources),
             (true, false) => self.outside_of(&ask.origin.session).await,
@@ -553,7 +560,6 @@ impl Engine {
                 self.mark_outside(&shown, &outside);
             }
         }
-        self.note_had(&session).await;
         if shown != session {
             self.mark_private(&shown, conversation.labels.privacy);
             keep.extend(record::label(&shown, conversation.labels.privacy));

@@ -131,6 +131,9 @@ impl Lanes {
     /// read there.
     pub(super) fn ask(&mut self, client: ClientId, origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) {
         self.engine.mark_private(&origin.session, privacy_at(payload));
+        if payload.flag_at("resumed") {
+            self.engine.note_resumed(&origin.session);
+        }
         if payload.flag_at("waits") {
             self.engine.stay_for(&origin.session);
         }

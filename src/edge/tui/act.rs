@@ -64,7 +64,7 @@ impl State {
         });
         let history: Vec<Sexp> = said.collect();
         let payload = Plist::new().text("text", text).list("history", history);
-        let payload = payload.maybe("project", self.project.clone());
+        let payload = payload.maybe("project", self.project.clone()).flag("resumed", self.resumed);
         self.asked.push_back(text.to_string());
         self.send("user-input", payload);
     }
@@ -206,6 +206,7 @@ impl State {
         }
         self.transcript.clear();
         self.said.clear();
+        self.resumed = false;
         self.do_it(Effect::BeginAnew);
         if self.is_up() {
             self.send("interrupt", Plist::new().flag("closed", true));

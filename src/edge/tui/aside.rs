@@ -61,9 +61,14 @@ fn edit(editor: &str, text: &str, draft: &PathBuf) -> Result<String, String> {
             false => Ok(text.trim_end().to_string()),
         }
     });
-    // What was typed stands in the line again, or still.
-    let _ = remove_file(draft);
-    edited
+    match edited {
+        Ok(text) => {
+            // It stands in the line again.
+            let _ = remove_file(draft);
+            Ok(text)
+        }
+        Err(why) => Err(format!("{why}; what was written is in {}", draft.display())),
+    }
 }
 
 fn well(what: &str, ended: std::io::Result<ExitStatus>) -> Result<(), String> {
@@ -92,8 +97,11 @@ mod tests {
             (&long, Err("what was edited is too long: a message has room for 60 kB")),
         ] {
             let edited = edit(editor, "as it was", &draft);
-            assert_eq!(edited.as_deref().map_err(String::as_str), expected, "{editor}");
-            assert!(!draft.exists(), "{editor}");
+            // What is not taken is not lost.
+            let lies = format!("; what was written is in {}", draft.display());
+            let edited = edited.as_deref().map_err(|why| why.strip_suffix(&lies).unwrap_or(why));
+            assert_eq!(edited, expected, "{editor}");
+            assert_eq!(draft.exists(), expected.is_err(), "{editor}");
         }
         let missing = edit("no-such-editor-anywhere", "as it was", &draft);
         assert!(missing.is_err_and(|why| why.starts_with("the editor ended with")));

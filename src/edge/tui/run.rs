@@ -179,7 +179,8 @@ impl Running {
                 _ = signals.stop.recv() => Next::Stop,
                 _ = signals.go_on.recv() => Next::GoOn,
                 came = back(&mut self.aside) => Next::Back(came),
-                key = self.keys.recv() => key.map_or(Next::Gone, Next::Event),
+                // What is typed ahead waits until the terminal is ours again.
+                key = self.keys.recv(), if draws => key.map_or(Next::Gone, Next::Event),
                 () = sleep_until(due), if self.state.changed && draws => Next::Draw,
                 event = heard.recv() => event.map_or(Next::Gone, Next::Event),
                 _ = tick.tick(), if self.state.busy() => Next::Event(Event::Tick),
@@ -211,7 +212,8 @@ impl Running {
     /// Takes what waits, so that a flood makes one picture.
     async fn take_waiting(&mut self, heard: &mut mpsc::Receiver<Event>) -> Result<bool, String> {
         for _ in 0..AT_ONCE {
-            let Ok(event) = self.keys.try_recv().or_else(|_| heard.try_recv()) else { break };
+            let key = if self.aside.is_none() { self.keys.try_recv().ok() } else { None };
+            let Some(event) = key.or_else(|| heard.try_recv().ok()) else { break };
             if self.take(event).await? {
                 return Ok(true);
             }

@@ -155,6 +155,8 @@ pub struct State {
     pub(super) stopping: bool,
     /// Plans about which a decision was sent that nothing came of yet.
     pub(super) decided: Vec<String>,
+    /// What was said comes from another conversation, of which the core does not know that it was this one.
+    pub(super) resumed: bool,
     /// The conversations as they were listed last, the newest first.
     pub(super) kept: Option<Vec<Kept>>,
     /// The number of the one to go on with as soon as they are listed.
@@ -199,6 +201,7 @@ impl State {
             numbers: 0,
             stopping: false,
             decided: Vec::new(),
+            resumed: false,
             kept: None,
             resuming: None,
             opening: false,

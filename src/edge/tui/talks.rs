@@ -74,6 +74,7 @@ impl State {
             self.transcript.push(if *role == "user" { Kind::User } else { Kind::Answer }, text);
         }
         self.go_on_from(said);
+        self.resumed = true;
         self.note(Kind::Note, "It goes on from here. What was changed meanwhile in your notes is read anew.");
     }
 
