@@ -118,7 +118,7 @@ mod tests {
             ("file:///a%zz%2", "/a%zz%2"),
             ("file:///%ff", "/%ff"),
             ("file:///a%0Ab", "/a b"),
-            ("file:///a%E2%80%9D%E2%80%AEb", "/a\"\\u{202e}b"),
+            ("file:///a%E2%80%9D%E2%80%AEb", "/a\"\\u{202E}b"),
         ] {
             assert_eq!(named(uri), name);
         }
