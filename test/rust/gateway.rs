@@ -358,6 +358,13 @@ fn home() -> Home {
     Home::new(&[("notes.org", "* Boiler\nThe boiler is serviced in May.\n* Safe :private:\nThe number is 4711.\n")])
 }
 
+/// Returns what was sent but for the word that a core ended first: one that ends in the moment behind an answer cannot know
+/// that it arrived.
+fn answers(heard: &Heard) -> Vec<(i64, String)> {
+    let cut_off = |text: &str| text.contains("ended before it had answered you");
+    heard.sent.iter().filter(|(_, text)| !cut_off(text)).cloned().collect()
+}
+
 #[test]
 fn only_who_was_let_in_is_answered_in_order_once_and_across_restarts() {
     let (home, fake) = (home(), Fake::start());
@@ -395,7 +402,7 @@ fn only_who_was_let_in_is_answered_in_order_once_and_across_restarts() {
     // Another core takes none of it again, and knows who is let in.
     let mut running = Running::start(&home, &fake);
     fake.updates(&[update(25, 7, "/help"), update(26, 7, "boiler"), update(27, 7, "4711")]);
-    let sent = fake.until(|heard| (heard.sent.len() >= 5).then(|| heard.sent.clone()));
+    let sent = fake.until(|heard| Some(answers(heard)).filter(|sent| sent.len() >= 5));
     assert!(sent[3].1.contains("boiler"), "{sent:?}");
     assert!(!sent.iter().any(|(_, text)| text.contains("Safe") || text.contains("number is")), "{sent:?}");
     assert!(sent.iter().all(|(chat, _)| *chat == 7), "a stranger gets nothing: {sent:?}");
@@ -404,7 +411,7 @@ fn only_who_was_let_in_is_answered_in_order_once_and_across_restarts() {
     assert!(revoked.contains("not write"), "{revoked}");
     fake.updates(&[update(30, 7, "/help")]);
     fake.until(|heard| heard.offsets.contains(&31).then_some(()));
-    assert_eq!(fake.until(|heard| Some(heard.sent.len())), 5);
+    assert_eq!(fake.until(|heard| Some(answers(heard).len())), 5);
     let said = running.heard.concat();
     assert!(!said.contains("AAfake"), "the token is in no message");
     running.core.stop();
