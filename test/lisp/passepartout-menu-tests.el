@@ -99,20 +99,6 @@ Versions of transient nest a suffix differently; its keywords are the same."
     (should (eq (lookup-key passepartout-command-map "?")
                 'passepartout-menu))))
 
-(ert-deftest passepartout-menu-is-drawn ()
-  (save-window-excursion
-    (let ((passepartout-status--last '(:state "idle" :pending 1))
-          shown)
-      (cl-letf (((symbol-function 'passepartout-running-p) #'always))
-        (unwind-protect
-            (progn
-              (transient-setup 'passepartout-menu)
-              (setq shown (with-current-buffer " *transient*"
-                            (buffer-string))))
-          (transient--emergency-exit)))
-      (should (string-match-p "Passepartout: idle" shown))
-      (should (string-match-p "flight plans (1 waits)" shown)))))
-
 (ert-deftest passepartout-menu-says-what-was-heard-last ()
   (let ((passepartout-status--last
          '(:state "idle" :scope "project" :focus-title "Boat\u202e" :pending 2)))
