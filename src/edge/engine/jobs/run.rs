@@ -126,8 +126,10 @@ impl Engine {
         if finished.report.ending != Ending::Parked {
             self.log_run(job, outcome, None).await;
         }
-        self.note_end(job, &finished, outcome, state + running.difference()).await;
+        let (level, privacy, text) = self.note_end(job, &finished, outcome, state + running.difference()).await;
+        // Who hears that it ended finds it ended.
         drop(running);
+        self.say_of(level, privacy, &text);
         finished
     }
 
@@ -167,8 +169,14 @@ impl Engine {
         }
     }
 
-    /// Takes note of how a run ended, and says it. Only one that came to something has seen what changed.
-    async fn note_end(&self, job: &Job, finished: &Finished, outcome: &str, seen: State) {
+    /// Takes note of how a run ended, and returns what is to be said of it. Only one that came to something has seen what changed.
+    async fn note_end(
+        &self,
+        job: &Job,
+        finished: &Finished,
+        outcome: &str,
+        seen: State,
+    ) -> (LogLevel, Privacy, String) {
         let now = self.clock.now();
         let came = matches!(finished.report.ending, Ending::Answered | Ending::Parked);
         let mut tries = 0;
@@ -196,7 +204,7 @@ impl Engine {
             if tries == RETRIES + 1 { "; it is not tried again before it is due or something changes" } else { "" };
         let level = if unsaid { LogLevel::Info } else { LogLevel::Warning };
         let privacy = job.privacy.max(finished.report.conversation.labels.privacy);
-        self.say_of(level, privacy, &format!("{} {}{colon}{why}{gave_up}", called(job), words(outcome)));
+        (level, privacy, format!("{} {}{colon}{why}{gave_up}", called(job), words(outcome)))
     }
 
     /// Keeps what a run said, for the list of jobs: nobody looked on.
