@@ -110,6 +110,14 @@
      :if passepartout-menu--in-org-p)
     ("v" "vouch for this" passepartout-endorse
      :if passepartout-menu--in-org-p)]]
+  [["Ask here"
+    ("h" "ask about this" passepartout-ask)
+    ("E" "explain this" passepartout-explain)
+    ("z" "summarize the buffer" passepartout-summarize-buffer)]
+   ["Change here"
+    ("R" "rewrite this" passepartout-rewrite)
+    ("G" "organize the subtree" passepartout-organize-subtree
+     :if passepartout-menu--in-org-p)]]
   [["Look at"
     ("n" passepartout-focus :description passepartout-menu--focus)
     ("w" "take the focus back" passepartout-unfocus)

@@ -509,6 +509,9 @@ A key that was meant for something else then approves nothing."
 (defface passepartout-literal '((t :inherit fixed-pitch))
   "Face for text that is shown exactly as it stands.")
 
+(defface passepartout-rewrite '((t :inherit secondary-selection))
+  "Face for a text that is being rewritten.")
+
 (defface passepartout-title '((t :inherit outline-1))
   "Face for the headings of Passepartout's buffers.")
 
@@ -639,6 +642,22 @@ A key that was meant for something else then approves nothing."
   "Vouch for the heading at point, which came from elsewhere." t)
 (autoload 'passepartout-rescan "passepartout-status"
   "Read the memex again." t)
+(autoload 'passepartout-ask "passepartout-ask"
+  "Ask from anywhere, and be answered in a popup." t)
+(autoload 'passepartout-explain "passepartout-ask"
+  "Have what is at point explained." t)
+(autoload 'passepartout-summarize-buffer "passepartout-ask"
+  "Have the buffer summarized." t)
+(autoload 'passepartout-organize-subtree "passepartout-ask"
+  "Have an order proposed for the headings of the subtree at point." t)
+(autoload 'passepartout-rewrite "passepartout-rewrite"
+  "Have the region or what is at point rewritten." t)
+(autoload 'passepartout-embark-set-up "passepartout-elsewhere")
+(autoload 'passepartout-context-menu "passepartout-elsewhere")
+(autoload 'passepartout-add-speed-commands "passepartout-elsewhere")
+(autoload 'passepartout-capture-template "passepartout-elsewhere")
+(autoload 'passepartout-capture-question "passepartout-elsewhere")
+(with-eval-after-load 'embark (passepartout-embark-set-up))
 (autoload 'passepartout-find "passepartout-find"
   "Find a heading of memory and go there." t)
 (autoload 'passepartout-query "passepartout-query"
@@ -689,6 +708,11 @@ A key that was meant for something else then approves nothing."
     (define-key map (kbd "w") #'passepartout-unfocus)
     (define-key map (kbd "f") #'passepartout-find)
     (define-key map (kbd "q") #'passepartout-query)
+    (define-key map (kbd "h") #'passepartout-ask)
+    (define-key map (kbd "E") #'passepartout-explain)
+    (define-key map (kbd "z") #'passepartout-summarize-buffer)
+    (define-key map (kbd "R") #'passepartout-rewrite)
+    (define-key map (kbd "G") #'passepartout-organize-subtree)
     (define-key map (kbd "?") #'passepartout-menu)
     map)
   "Keys of Passepartout's commands; bind it to a prefix of your choice.")

@@ -1,0 +1,252 @@
+;;; passepartout-elsewhere.el --- Asking from menus, speed keys and captures  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This file is not part of GNU Emacs.
+
+;; This program is free software: you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+;;
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+;;
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; What `passepartout-ask', `passepartout-rewrite' and the like do, from
+;; places that other packages make: the actions of Embark, which are
+;; there as soon as it is loaded, the context menu of the mouse, Org's
+;; speed keys, and Org's capture templates.  But for Embark nothing is
+;; there before a line of your own says so; none of them is needed:
+;;
+;;   (add-hook 'context-menu-functions #'passepartout-context-menu 90)
+;;   (with-eval-after-load 'org (passepartout-add-speed-commands))
+;;   (add-to-list 'org-capture-templates
+;;                (passepartout-capture-template
+;;                 "q" "Question" '(file "questions.org")))
+
+;;; Code:
+
+(require 'passepartout)
+
+(defvar embark-target-injection-hooks)
+(defvar embark-around-action-hooks)
+(defvar org-speed-commands)
+(defvar org-capture-mode-hook)
+(declare-function passepartout-question-ask "passepartout-question"
+                  (text hear done &rest more))
+(declare-function passepartout-question-answer "passepartout-question" (question))
+(declare-function passepartout-question-end "passepartout-question" (question))
+(declare-function passepartout-question-close "passepartout-question" (question))
+(declare-function passepartout-question-private "passepartout-question" (question))
+(declare-function passepartout-question-state "passepartout-question" (question))
+(declare-function passepartout-question-session "passepartout-question" (question))
+(declare-function passepartout-question-text "passepartout-question" (question))
+(declare-function org-back-to-heading "org" (&optional invisible-ok))
+(declare-function org-entry-put "org" (pom property value))
+(declare-function passepartout-view-line "passepartout-view"
+                  (text &optional width))
+(declare-function passepartout-view-fixed "passepartout-view" (text))
+(declare-function passepartout-chat--below "passepartout-chat-below"
+                  (payload answer))
+
+;;;; Embark
+
+(defvar passepartout-embark-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "a") #'passepartout-ask)
+    (define-key map (kbd "e") #'passepartout-explain)
+    (define-key map (kbd "r") #'passepartout-rewrite)
+    map)
+  "Actions on what Embark has found in a buffer.")
+(fset 'passepartout-embark-map passepartout-embark-map)
+
+;;;###autoload
+(defun passepartout-embark-set-up ()
+  "Add the actions of `passepartout-embark-map' to Embark, under the key P.
+They act on the text that Embark has found, as if it were the region."
+  (dolist (map '(embark-region-map embark-symbol-map embark-identifier-map
+                 embark-defun-map embark-sentence-map embark-paragraph-map
+                 embark-heading-map embark-org-heading-map))
+    (when (and (boundp map) (keymapp (symbol-value map))
+               (null (lookup-key (symbol-value map) "P")))
+      (define-key (symbol-value map) "P" 'passepartout-embark-map)))
+  (dolist (command '(passepartout-ask passepartout-explain
+                     passepartout-rewrite))
+    ;; What was found is no answer to our question.
+    (when (boundp 'embark-target-injection-hooks)
+      (add-to-list 'embark-target-injection-hooks
+                   (list command 'embark--ignore-target)))
+    (when (boundp 'embark-around-action-hooks)
+      (add-to-list 'embark-around-action-hooks
+                   (list command 'embark--mark-target)))))
+
+;;;; The context menu
+
+;;;###autoload
+(defun passepartout-context-menu (menu click)
+  "Add what can be asked at CLICK to MENU, for `context-menu-functions'."
+  (let ((there (posn-point (event-start click))))
+    (define-key-after menu [passepartout-separator] menu-bar-separator)
+    (define-key-after menu [passepartout-ask]
+      '(menu-item "Ask about This" passepartout-ask
+                  :help "Ask about the region or what is at point"))
+    (define-key-after menu [passepartout-explain]
+      `(menu-item "Explain This"
+                  ,(lambda ()
+                     (interactive)
+                     (unless (use-region-p)
+                       (when there (goto-char there)))
+                     (call-interactively #'passepartout-explain))
+                  :help "Have the region or what is under the mouse explained"))
+    (unless buffer-read-only
+      (define-key-after menu [passepartout-rewrite]
+        '(menu-item "Rewrite This…" passepartout-rewrite
+                    :help "Have the region or what is at point rewritten")))
+    menu))
+
+;;;; Org's speed keys
+
+(defconst passepartout-speed-commands
+  '(("q" . passepartout-ask)
+    ("h" . passepartout-explain)
+    ("x" . passepartout-rewrite)
+    ("z" . passepartout-organize-subtree))
+  "Speed keys on the stars of a heading, with what they do to its subtree.")
+
+;;;###autoload
+(defun passepartout-add-speed-commands ()
+  "Add `passepartout-speed-commands' to those of Org.
+A key that you gave another meaning keeps it.  They count where
+`org-use-speed-commands' is on."
+  (unless (assoc "Passepartout" org-speed-commands)
+    (setq org-speed-commands
+          (append org-speed-commands
+                  (cons '("Passepartout")
+                        (seq-remove (lambda (entry)
+                                      (assoc (car entry) org-speed-commands))
+                                    passepartout-speed-commands))))))
+
+;;;; Captures
+
+(defun passepartout-elsewhere--place (session)
+  "Return the line that stands where the answer in SESSION will stand."
+  (format ": The answer comes here (%s)." session))
+
+;;;###autoload
+(defun passepartout-capture-template (keys description target &rest properties)
+  "Return a template for `org-capture-templates' that asks and files the answer.
+KEYS, DESCRIPTION, TARGET and PROPERTIES are those of the template.  It
+asks in the minibuffer; the question becomes a heading at TARGET, and
+the answer comes below it when it is there, whether you have finished
+the capture by then or not."
+  `(,keys ,description entry ,target
+          (function passepartout-capture-question) ,@properties))
+
+;;;###autoload
+(defun passepartout-capture-question ()
+  "Ask in the minibuffer, and return the entry that holds the question.
+The answer is put below it when it has come."
+  (require 'passepartout-ask)
+  (let* ((text (string-trim (read-string "Ask, and file the answer: " nil
+                                         'passepartout-ask-history)))
+         (place nil))
+    (when (string-empty-p text) (user-error "Nothing was asked"))
+    (let* ((question (passepartout-question-ask
+                      text #'ignore
+                      (lambda (question)
+                        (passepartout-elsewhere--file question place))))
+           (line (passepartout-elsewhere--place
+                  (passepartout-question-session question))))
+      ;; The entry is there when its mode is turned on, and not yet here.
+      (letrec ((found (lambda ()
+                        (remove-hook 'org-capture-mode-hook found)
+                        (setq place (passepartout-elsewhere--entry
+                                     line text)))))
+        (add-hook 'org-capture-mode-hook found))
+      ;; What was typed is no part of a template, which may run Lisp.
+      (format "* Question\n%s\n" line))))
+
+(defun passepartout-elsewhere--entry (line text)
+  "Let the entry with LINE be called TEXT; return where LINE begins, or nil."
+  (save-excursion
+    (goto-char (point-min))
+    (when (search-forward line nil t)
+      (forward-line 0)
+      (let ((marker (make-marker)))
+        ;; The buffer of the capture goes; its file's stays.
+        (set-marker marker (point) (or (buffer-base-buffer) (current-buffer)))
+        (forward-line -1)
+        (when (looking-at "\\*+ \\(Question\\)")
+          (replace-match (passepartout-view-line text 400) t t nil 1))
+        marker))))
+
+(defun passepartout-elsewhere--file (question place)
+  "Put the answer to QUESTION to PLACE, a marker, if its line is still there.
+Else it is shown in the popup.  The buffer is not saved."
+  (let* ((end (passepartout-question-end question))
+         (answer (string-trim (passepartout-question-answer question)))
+         (line (passepartout-elsewhere--place
+                (passepartout-question-session question)))
+         (notice (and (plist-get end :text)
+                      (passepartout-view-fixed (plist-get end :text))))
+         (text (string-join
+                (seq-remove #'string-empty-p
+                            (list answer (string-trim (or notice ""))
+                                  (passepartout-chat--below end answer)))
+                "\n\n"))
+         (buffer (and place (marker-buffer place)))
+         (filed (and buffer
+                     (with-current-buffer buffer
+                       (passepartout-elsewhere--replace
+                        place line
+                        (if (string-empty-p text) ": No answer came." text)
+                        (passepartout-question-private question))))))
+    (unless (eq (passepartout-question-state question) 'parked)
+      (passepartout-question-close question))
+    (if filed
+        (message "Passepartout: the answer stands in %s" (buffer-name buffer))
+      (passepartout-elsewhere--show question text))
+    (when place (set-marker place nil))))
+
+(defun passepartout-elsewhere--replace (place line text tier)
+  "Put TEXT in the place of LINE at PLACE; return non-nil when it was there.
+With TIER, how private it is, its heading is marked so."
+  (save-excursion
+    (save-restriction
+      (widen)
+      (goto-char place)
+      (when (and (looking-at-p (regexp-quote line)) (not buffer-read-only))
+        (undo-boundary)
+        (delete-region (point) (line-end-position))
+        (insert text)
+        (when tier
+          (org-back-to-heading t)
+          (org-entry-put nil "PRIVACY"
+                         (if (eq tier 'block) "private" (symbol-name tier))))
+        (undo-boundary)
+        t))))
+
+(defun passepartout-elsewhere--show (question text)
+  "Show TEXT, the answer to QUESTION, which found no place."
+  (with-current-buffer (get-buffer-create "*passepartout captured*")
+    (let ((inhibit-read-only t))
+      (erase-buffer)
+      (insert (propertize (passepartout-question-text question)
+                          'face 'passepartout-title)
+              "\n\n" text "\n"))
+    (special-mode)
+    (setq-local word-wrap t)
+    (goto-char (point-min))
+    (display-buffer (current-buffer))))
+
+(provide 'passepartout-elsewhere)
+;;; passepartout-elsewhere.el ends here
