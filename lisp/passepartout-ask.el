@@ -198,7 +198,8 @@ private it is.  With LOUD the answer is shown in the popup in any case."
       (goto-char (point-max))
       (insert text)
       (when (string-search "\n" text)
-        (passepartout-answer--link (line-beginning-position))))))
+        (passepartout-answer--link (line-beginning-position)))
+      (set-buffer-modified-p nil))))
 
 (defun passepartout-answer--link (end)
   "Show what became whole lines before END with its links as links."
@@ -230,7 +231,8 @@ private it is.  With LOUD the answer is shown in the popup in any case."
                            (t "\n\n"))
                      below)))
           (let ((inhibit-read-only t))
-            (save-excursion (passepartout-answer--link (point-max))))
+            (save-excursion (passepartout-answer--link (point-max)))
+            (set-buffer-modified-p nil))
           (passepartout-answer--say)
           (cond
            ((not passepartout-answer--quiet))

@@ -35,6 +35,7 @@
 
 ;;; Code:
 
+(require 'cl-lib)
 (require 'passepartout)
 
 (defvar embark-target-injection-hooks)
@@ -71,14 +72,15 @@
 
 ;;;###autoload
 (defun passepartout-embark-set-up ()
-  "Add the actions of `passepartout-embark-map' to Embark, under the key P.
-They act on the text that Embark has found, as if it were the region."
+  "Add the actions of `passepartout-embark-map' to Embark, under the key Q.
+They act on a region or a sentence that Embark has found, and where it
+found anything else as they do at point."
   (dolist (map '(embark-region-map embark-symbol-map embark-identifier-map
                  embark-defun-map embark-sentence-map embark-paragraph-map
                  embark-heading-map embark-org-heading-map))
     (when (and (boundp map) (keymapp (symbol-value map))
-               (null (lookup-key (symbol-value map) "P")))
-      (define-key (symbol-value map) "P" 'passepartout-embark-map)))
+               (null (lookup-key (symbol-value map) "Q")))
+      (define-key (symbol-value map) "Q" 'passepartout-embark-map)))
   (dolist (command '(passepartout-ask passepartout-explain
                      passepartout-rewrite))
     ;; What was found is no answer to our question.
@@ -87,7 +89,21 @@ They act on the text that Embark has found, as if it were the region."
                    (list command 'embark--ignore-target)))
     (when (boundp 'embark-around-action-hooks)
       (add-to-list 'embark-around-action-hooks
-                   (list command 'embark--mark-target)))))
+                   (list command #'passepartout-elsewhere--on-target)))))
+
+(cl-defun passepartout-elsewhere--on-target
+    (&rest rest &key run bounds type &allow-other-keys)
+  "Call RUN with REST where Embark found something of TYPE at BOUNDS.
+A sentence or a paragraph becomes the region; of a symbol, a definition
+and a heading more is known at point."
+  (if (null bounds)
+      (apply run rest)
+    (save-mark-and-excursion
+      (goto-char (car bounds))
+      (if (memq type '(region sentence paragraph))
+          (push-mark (cdr bounds) t t)
+        (deactivate-mark))
+      (apply run rest))))
 
 ;;;; The context menu
 

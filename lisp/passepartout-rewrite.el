@@ -188,8 +188,8 @@ into one of them"))
                  (_ "no new text")))
          (keys (pcase state
                  ('going "C-c C-k stops")
-                 ('ready "C-c C-c accept  C-c C-d diff  C-c C-e ediff  C-c C-r \
-further  C-c C-k reject")
+                 ('ready "C-c C-c accept  C-c C-d diff  C-c C-r further  C-c C-k \
+reject")
                  (_ "C-c C-r again  C-c C-k away")))
          (face (pcase state
                  ('ready 'passepartout-good)
@@ -486,6 +486,7 @@ The keys of the text count there as well."
   (rename-buffer name)
   (let ((enable-local-variables nil))
     (funcall mode))
+  (setq-local word-wrap t)
   (setq passepartout-rewrite--shown rewrite)
   (use-local-map (make-composed-keymap passepartout-rewrite-map
                                        (current-local-map)))
@@ -495,18 +496,18 @@ The keys of the text count there as well."
   (goto-char (point-min))
   (set-buffer-modified-p nil)
   (setq buffer-read-only t)
-  (let* ((preview (passepartout-rewrite--preview rewrite))
+  (let* ((buffer (current-buffer))
+         (preview (passepartout-rewrite--preview rewrite))
          (window (and (buffer-live-p preview)
                       (get-buffer-window preview))))
     ;; It takes the place of the new text, and gives it back.
     (if (not window)
-        (display-buffer (current-buffer)
-                        '((display-buffer-reuse-window
-                           passepartout-rewrite-beside)))
+        (display-buffer buffer '((display-buffer-reuse-window
+                                  passepartout-rewrite-beside)))
       (setq passepartout-rewrite--window
             (buffer-local-value 'passepartout-rewrite--window preview))
       (with-selected-window window
-        (display-buffer (current-buffer) '((display-buffer-same-window)))))))
+        (display-buffer buffer '((display-buffer-same-window)))))))
 
 (defun passepartout-rewrite--put-away (rewrite &optional all)
   "Kill the buffers with differences of REWRITE, and with ALL its new text.

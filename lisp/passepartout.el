@@ -509,7 +509,12 @@ A key that was meant for something else then approves nothing."
 (defface passepartout-literal '((t :inherit fixed-pitch))
   "Face for text that is shown exactly as it stands.")
 
-(defface passepartout-rewrite '((t :inherit secondary-selection))
+(defface passepartout-rewrite
+  '((((class color) (min-colors 88) (background dark))
+     :background "#26303c" :extend t)
+    (((class color) (min-colors 88) (background light))
+     :background "#eaf1f8" :extend t)
+    (t :inherit secondary-selection))
   "Face for a text that is being rewritten.")
 
 (defface passepartout-title '((t :inherit outline-1))
@@ -658,6 +663,7 @@ A key that was meant for something else then approves nothing."
 (autoload 'passepartout-capture-template "passepartout-elsewhere")
 (autoload 'passepartout-capture-question "passepartout-elsewhere")
 (with-eval-after-load 'embark (passepartout-embark-set-up))
+(with-eval-after-load 'embark-org (passepartout-embark-set-up))
 (autoload 'passepartout-find "passepartout-find"
   "Find a heading of memory and go there." t)
 (autoload 'passepartout-query "passepartout-query"

@@ -397,7 +397,6 @@
 ;;;; From elsewhere
 
 (ert-deftest passepartout-ask-embark-acts-on-what-it-found ()
-  (defvar embark-region-map)
   (let ((embark-region-map (make-sparse-keymap))
         (embark-target-injection-hooks nil)
         (embark-around-action-hooks nil))
@@ -406,11 +405,25 @@
         (list embark-region-map nil nil)
       (passepartout-embark-set-up)
       (passepartout-embark-set-up)
-      (should (eq (lookup-key embark-region-map "Pr") 'passepartout-rewrite))
+      (should (eq (lookup-key embark-region-map "Qr") 'passepartout-rewrite))
       (should (equal (assq 'passepartout-ask
                            (symbol-value 'embark-target-injection-hooks))
                      '(passepartout-ask embark--ignore-target)))
-      (should (= 3 (length (symbol-value 'embark-around-action-hooks)))))))
+      (should (= 3 (length (symbol-value 'embark-around-action-hooks))))))
+  (with-temp-buffer
+    (insert "one two three")
+    (setq transient-mark-mode t)
+    (dolist (case '((region . (5 8)) (sentence . (5 8)) (org-heading . nil)
+                    (symbol . nil)))
+      (let ((seen 'nothing))
+        (passepartout-elsewhere--on-target
+         :type (car case) :bounds '(5 . 8) :target "two"
+         :run (lambda (&rest _)
+                (should (= (point) 5))
+                (setq seen (and (use-region-p)
+                                (list (region-beginning) (region-end))))))
+        (should (equal seen (cdr case)))
+        (should (= (point) (point-max)))))))
 
 (ert-deftest passepartout-ask-context-menu-offers-what-can-be-done ()
   (with-temp-buffer

@@ -278,6 +278,9 @@
     (passepartout-real-until (get-buffer "*passepartout diff*"))
     (with-current-buffer "*passepartout diff*"
       (should (derived-mode-p 'diff-mode))
+      ;; In the place of the new text, which nothing else takes.
+      (should (get-buffer-window))
+      (should-not (get-buffer-window passepartout-rewrite-name))
       (should buffer-read-only)
       (should (equal (buffer-string) "--- as it was\n+++ rewritten\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n")))
     ;; What was compared lies nowhere any more.
@@ -287,6 +290,7 @@
     (with-current-buffer "*passepartout diff*"
       (passepartout-rewrite-tests--keys "C-c C-c"))
     (should (equal (buffer-string) "one\nTWO\n"))
+    (should (= 1 (length (window-list))))
     (should-not (get-buffer "*passepartout diff*"))))
 
 ;;;; From what came inert to a text
