@@ -107,26 +107,32 @@ and a heading more is known at point."
 
 ;;;; The context menu
 
+(defun passepartout-elsewhere--at (place command)
+  "Return a command that does COMMAND at PLACE, or on the region."
+  (lambda ()
+    (interactive)
+    (when (and place (not (use-region-p)))
+      (goto-char place))
+    (call-interactively command)))
+
 ;;;###autoload
 (defun passepartout-context-menu (menu click)
   "Add what can be asked at CLICK to MENU, for `context-menu-functions'."
-  (let ((there (posn-point (event-start click))))
+  (let ((place (posn-point (event-start click))))
     (define-key-after menu [passepartout-separator] menu-bar-separator)
-    (define-key-after menu [passepartout-ask]
-      '(menu-item "Ask about This" passepartout-ask
-                  :help "Ask about the region or what is at point"))
-    (define-key-after menu [passepartout-explain]
-      `(menu-item "Explain This"
-                  ,(lambda ()
-                     (interactive)
-                     (unless (use-region-p)
-                       (when there (goto-char there)))
-                     (call-interactively #'passepartout-explain))
-                  :help "Have the region or what is under the mouse explained"))
-    (unless buffer-read-only
-      (define-key-after menu [passepartout-rewrite]
-        '(menu-item "Rewrite This…" passepartout-rewrite
-                    :help "Have the region or what is at point rewritten")))
+    (pcase-dolist (`(,key ,name ,command ,help)
+                   `((passepartout-ask "Ask about This…" passepartout-ask
+                      "Ask about the region or what is under the mouse")
+                     (passepartout-explain "Explain This" passepartout-explain
+                      "Have the region or what is under the mouse explained")
+                     ,@(unless buffer-read-only
+                         '((passepartout-rewrite
+                            "Rewrite This…" passepartout-rewrite
+                            "Have the region or what is under the mouse \
+rewritten")))))
+      (define-key-after menu (vector key)
+        `(menu-item ,name ,(passepartout-elsewhere--at place command)
+                    :help ,help)))
     menu))
 
 ;;;; Org's speed keys

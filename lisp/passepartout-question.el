@@ -65,6 +65,7 @@
   (turn nil :documentation "The turn that answers, once there is one.")
   (state 'asked :documentation "One of `asked', `answering', `answered',
 `parked', `interrupted' and `failed'.")
+  (bytes 0 :documentation "How many bytes of an answer have arrived.")
   (said nil :documentation "The pieces of the answer, the newest first.")
   (end nil :documentation "What the end of its last turn reported.")
   (hear nil :documentation "Is called with the question and each piece.")
@@ -175,6 +176,7 @@ One that follows goes on from a plan that was decided about."
 (defun passepartout-question--hear (question text)
   "Add TEXT to the answer to QUESTION."
   (push text (passepartout-question-said question))
+  (cl-incf (passepartout-question-bytes question) (string-bytes text))
   (funcall (passepartout-question-hear question) question text))
 
 (defun passepartout-question--chunk (payload meta)
@@ -261,6 +263,17 @@ The whole file counts, the headings above, and those in between."
           (passepartout-query-block--private-p)
           (passepartout-chat--private-in-p
            (progn (goto-char beg) (line-beginning-position)) end)))))
+
+(defun passepartout-question-may-go-p (question beg end)
+  "Return non-nil when the answer to QUESTION may stand between BEG and END.
+You are asked where it draws on something that is more private than
+this place."
+  (let* ((tier (passepartout-question-private question))
+         (here (passepartout-question-tier-of beg end)))
+    (or (null tier)
+        (eq here (passepartout-chat--strictest (list tier here)))
+        (y-or-n-p (format "This draws on what is private, and %s is open; \
+put it there all the same? " (buffer-name))))))
 
 ;;;; What goes along
 

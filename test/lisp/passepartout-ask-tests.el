@@ -394,6 +394,34 @@
       (should-error (passepartout-organize-subtree) :type 'user-error))
     (should-not (passepartout-fake-sent :user-input))))
 
+(ert-deftest passepartout-ask-a-token-is-not-typed-here ()
+  (passepartout-fake-with
+    (let ((passepartout-ask-history '("/approve P1 x" "Why?")))
+      (cl-letf (((symbol-function 'read-string) (lambda (&rest _) "/approve P1 x")))
+        (should-error (call-interactively #'passepartout-ask) :type 'user-error))
+      (should (equal passepartout-ask-history '("Why?")))
+      (should-not (passepartout-fake-sent :user-input)))))
+
+(ert-deftest passepartout-ask-what-is-private-goes-nowhere-open-unasked ()
+  (dolist (case '((text-mode "x|" t t) (text-mode "x|" "warn" t)
+                  (text-mode "x|" nil nil)
+                  (org-mode "* A :private:\nx|" t nil)
+                  (org-mode "* A\n:PROPERTIES:\n:PRIVACY: warn\n:END:\nx|" t t)))
+    (pcase-let ((`(,mode ,text ,private ,asks) case))
+      (passepartout-fake-with
+        (passepartout-ask-tests--in mode text
+          (passepartout-ask "Why?")
+          (apply #'passepartout-ask-tests--answer "t1" '("Be\ncause.")
+                 :private private passepartout-ask-tests--end)
+          (let ((asked nil) (before (buffer-string)))
+            (cl-letf (((symbol-function 'y-or-n-p)
+                       (lambda (&rest _) (setq asked t) nil)))
+              (ignore-errors
+                (with-current-buffer passepartout-answer-name
+                  (passepartout-answer-insert))))
+            (should (eq asked asks))
+            (should (eq asks (equal before (buffer-string))))))))))
+
 ;;;; From elsewhere
 
 (ert-deftest passepartout-ask-embark-acts-on-what-it-found ()
@@ -434,7 +462,14 @@
                               (vector key)))))
       (should (funcall has 'passepartout-ask))
       (should (funcall has 'passepartout-explain))
-      (should (eq 'passepartout-rewrite (funcall has 'passepartout-rewrite)))
+      (should (commandp (funcall has 'passepartout-rewrite)))
+      ;; It is about what is under the mouse.
+      (insert "one two")
+      (let (there)
+        (cl-letf (((symbol-function 'passepartout-explain)
+                   (lambda () (interactive) (setq there (point)))))
+          (funcall (funcall has 'passepartout-explain)))
+        (should (equal there 1)))
       (setq buffer-read-only t)
       (should-not (funcall has 'passepartout-rewrite)))))
 
@@ -542,6 +577,37 @@
                      (buffer-local-value 'header-line-format buffer))))))
       (should-not (string-search "leaked" (passepartout-ask-tests--popup)))
       (should-not (file-exists-p (passepartout-real-file "model/1.json"))))))
+
+(ert-deftest passepartout-ask-real-organize-proposes-and-changes-nothing ()
+  (passepartout-real-with
+    (let ((file (passepartout-real-write
+                 "memex/work.org"
+                 "* Boat\n:PROPERTIES:\n:ID: boat\n:END:\n** A\n** B\n** C\n** D\n")))
+      (passepartout-real-serve
+       `((text "A and B belong together.\n")
+         (call "c1" "org-add-heading"
+               ,(passepartout-real-args "parent" "boat" "title" "Both"
+                                        "explanation" "to hold A and B")))
+       '((text "Done.\n")))
+      (passepartout-real-start)
+      (find-file file)
+      (goto-char (point-min))
+      (passepartout-organize-subtree)
+      (passepartout-real-until
+        (string-match-p "waits for you"
+                        (or (buffer-local-value
+                             'header-line-format
+                             (get-buffer passepartout-answer-name))
+                            "")))
+      (should (string-search "passepartout-plan:"
+                             (passepartout-ask-tests--popup)))
+      (should (= 1 (length (passepartout-plan-pending))))
+      (should-not (buffer-modified-p (get-file-buffer file)))
+      ;; The skill asked for it, with the heading before its eyes.
+      (let ((told (format "%S" (passepartout-real-asked 1))))
+        (should (string-search "wants the heading in focus put in order" told))
+        (should (string-search "(id:boat)" told)))
+      (kill-buffer passepartout-answer-name))))
 
 (provide 'passepartout-ask-tests)
 ;;; passepartout-ask-tests.el ends here

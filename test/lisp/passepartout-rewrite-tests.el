@@ -293,6 +293,38 @@
     (should (= 1 (length (window-list))))
     (should-not (get-buffer "*passepartout diff*"))))
 
+(ert-deftest passepartout-rewrite-asks-before-something-private-comes-into-the-open ()
+  (passepartout-rewrite-tests--in "one\n"
+    (passepartout-rewrite-tests--on "one" "x")
+    (passepartout-rewrite-tests--answer "t1" '("ONE") :private t)
+    (cl-letf (((symbol-function 'y-or-n-p) #'ignore))
+      (should-error (passepartout-rewrite-accept) :type 'user-error))
+    (should (equal (buffer-string) "one\n"))
+    (cl-letf (((symbol-function 'y-or-n-p) #'always))
+      (passepartout-rewrite-accept))
+    (should (equal (buffer-string) "ONE\n"))))
+
+(ert-deftest passepartout-rewrite-takes-what-was-changed-in-ediff ()
+  (passepartout-rewrite-tests--in "one\n"
+    (passepartout-rewrite-tests--on "one" "x")
+    (passepartout-rewrite-tests--answer "t1" '("ONE"))
+    (let (compared)
+      (cl-letf (((symbol-function 'ediff-buffers)
+                 (lambda (old new hooks)
+                   (setq compared (list (with-current-buffer old (buffer-string))
+                                        (with-current-buffer new (buffer-string))))
+                   (with-temp-buffer
+                     (mapc #'funcall hooks)
+                     (with-current-buffer new
+                       (goto-char (point-max))
+                       (insert "!"))
+                     (run-hooks 'ediff-quit-hook)))))
+        (passepartout-rewrite-ediff))
+      (should (equal compared '("one" "ONE"))))
+    (should-not (get-buffer "*passepartout as it was*"))
+    (passepartout-rewrite-accept)
+    (should (equal (buffer-string) "ONE!\n"))))
+
 ;;;; From what came inert to a text
 
 (ert-deftest passepartout-rewrite-text-is-put-together ()

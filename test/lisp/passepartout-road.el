@@ -71,6 +71,7 @@ is not shown to be")
     (passepartout-surface-rewind-goes-back-to-a-step . buffers)
     (passepartout-surface-focus-is-on-the-heading-at-point . buffers)
     (passepartout-surface-dynamic-block-is-filled-and-follows . buffers)
+    (passepartout-ask-real-organize-proposes-and-changes-nothing . buffers)
     (passepartout-settings-real-a-change-is-approved-and-put-back
      . "settings of this Emacs are neither told nor set")
     (passepartout-models-a-function-of-yours-is-asked-by-a-real-core
