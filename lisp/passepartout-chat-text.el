@@ -366,6 +366,17 @@ for the whole file."
               found))
       (passepartout-chat--strictest found))))
 
+(defun passepartout-chat--next-keyword (keyword regexp)
+  "Search forward for a line with a match for REGEXP, which begins with KEYWORD.
+Letters that stand as they are searched for are found faster than any
+line is matched, and a file of notes may have very many."
+  (let ((found nil))
+    (while (and (not found) (search-forward keyword nil t))
+      (forward-line 0)
+      (setq found (looking-at regexp))
+      (goto-char (if found (match-end 0) (line-end-position))))
+    found))
+
 (defun passepartout-chat--file-private-p ()
   "Return how private lines of this file make all of it: a tier, or nil."
   (org-with-wide-buffer
@@ -377,12 +388,14 @@ for the whole file."
           (found (list (passepartout-chat--tier-of-tags
                         (mapcar #'substring-no-properties org-file-tags)))))
      (goto-char (point-min))
-     (while (re-search-forward passepartout-chat--private-keyword nil t)
+     (while (passepartout-chat--next-keyword
+             "#+property:" passepartout-chat--private-keyword)
        (push (passepartout-chat--tier-of-value (match-string-no-properties 1)
                                                (match-string-no-properties 2))
              found))
      (goto-char (point-min))
-     (while (re-search-forward "^[ \t]*#\\+FILETAGS:\\(.*\\)$" nil t)
+     (while (passepartout-chat--next-keyword
+             "#+filetags:" "^[ \t]*#\\+FILETAGS:\\(.*\\)$")
        (push (passepartout-chat--tier-of-tags
               (split-string (match-string-no-properties 1) "[: \t]+" t))
              found))
@@ -396,8 +409,9 @@ The addresses that are fetched from others are those of the core."
    (goto-char (point-min))
    (let ((case-fold-search t) (found nil))
      (while (and (not found)
-                 (re-search-forward
-                  "^[ \t]*#\\+SETUPFILE:[ \t]*\\([^ \t\n].*\\)$" nil t))
+                 (passepartout-chat--next-keyword
+                  "#+setupfile:"
+                  "^[ \t]*#\\+SETUPFILE:[ \t]*\\([^ \t\n].*\\)$"))
        (let ((name (string-trim (match-string-no-properties 1))))
          ;; Quotation marks count in pairs.
          (when (string-match "\\`\"\\(.*\\)\"\\'" name)

@@ -76,6 +76,7 @@ It is below where half of the width would hold no line of prose."
   (wanted nil :documentation "The instructions, the newest first.")
   (tier nil :documentation "How private the text is: a tier, or nil.")
   (question nil :documentation "The question that is being answered.")
+  (work nil :documentation "The new text while it is being put together.")
   (result nil :documentation "The new text, once there is one.")
   (remark nil :documentation "What is to be known beside it, or nil.")
   (preview nil :documentation "The buffer that shows it, or nil."))
@@ -155,8 +156,9 @@ into one of them"))
 
 (defun passepartout-rewrite--state (rewrite)
   "Return how REWRITE stands: `going', `ready' or `failed'."
-  (cond ((passepartout-question-going-p
-          (passepartout-rewrite--question rewrite))
+  (cond ((or (passepartout-question-going-p
+              (passepartout-rewrite--question rewrite))
+             (passepartout-rewrite--work rewrite))
          'going)
         ((passepartout-rewrite--result rewrite) 'ready)
         (t 'failed)))

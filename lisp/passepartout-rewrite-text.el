@@ -88,11 +88,19 @@ It is used for comparing lines alone: it also joins what never was whole.")
        line t t)
     line))
 
+(defconst passepartout-rewrite-text--any
+  (concat "\\\\u{\\|\r\\'\\|"
+          (mapconcat #'car passepartout-rewrite-text--broken "\\|"))
+  "What a line has that is not its own key.")
+
 (defun passepartout-rewrite-text--key (line)
   "Return LINE without what is ever broken up in one."
-  (passepartout-rewrite-text--join
-   (passepartout-rewrite-text--shown (string-remove-suffix "\r" line))
-   passepartout-rewrite-text--broken))
+  (if (let ((case-fold-search nil))
+        (string-match-p passepartout-rewrite-text--any line))
+      (passepartout-rewrite-text--join
+       (passepartout-rewrite-text--shown (string-remove-suffix "\r" line))
+       passepartout-rewrite-text--broken)
+    line))
 
 ;;;; Lines that are new
 
@@ -142,66 +150,96 @@ It is used for comparing lines alone: it also joins what never was whole.")
               (substring line (1+ (match-end 1))))
     line))
 
-(defun passepartout-rewrite-text--by-original (line original code)
-  "Return LINE with what ORIGINAL has whole put together.
-With CODE that includes words before colons; in Org they may run."
-  (let ((from 0) (case-fold-search nil))
-    (when code
-      (while (string-match "\\([[:alnum:]+_-]+\\) :[^ \t]" line from)
-        (let ((word (match-string 1 line)) (end (match-end 1)))
-          (setq from end)
-          (when (and (string-match-p
-                      (concat "\\_<" (regexp-quote word) ":[^ \t\n]") original)
-                     (not (string-search (concat word " :") original)))
-            (setq line (concat (substring line 0 end)
-                               (substring line (1+ end)))))))
-      (when (and (string-match-p "\\`\\*" original)
-                 (not (string-match-p "^ \\*" original)))
-        (setq line (passepartout-rewrite-text--join
-                    line '(("\\` \\(\\*+[ \t]\\)" . "\\1"))))))
-    (setq from 0)
-    (while (string-match "\\[\\([0-9]\\{4\\}-[0-9][0-9]-[0-9][0-9][^][<>]*\\)\\]"
-                         line from)
-      (setq from (match-end 0))
-      (let ((stamp (concat "<" (match-string 1 line) ">")))
-        (when (and (string-search stamp original)
-                   (not (string-search (match-string 0 line) original)))
-          (setq line (concat (substring line 0 (match-beginning 0)) stamp
-                             (substring line (match-end 0)))))))
-    (let ((shown (passepartout-rewrite-text--shown line)))
-      (if (seq-every-p (lambda (character)
-                         (string-search (string character) original))
-                       (seq-difference shown line))
-          shown
-        line))))
+(cl-defstruct (passepartout-rewrite-text--work
+               (:constructor passepartout-rewrite-text--work-make)
+               (:copier nil))
+  "A text on its way from an answer to what replaces the original."
+  (original nil :documentation "The text that is to be replaced.")
+  (org nil :documentation "Whether it is Org.")
+  (around nil :documentation "Whether words around the text were left out.")
+  (old nil :documentation "The lines of the original that are not known yet.")
+  (new nil :documentation "The lines of the answer that are not done yet.")
+  (done nil :documentation "Those that are, the last first.")
+  (known (make-hash-table :test #'equal)
+         :documentation "The lines of the original, by themselves and by key.")
+  (has (make-hash-table :test #'equal)
+       :documentation "What was looked for in the original, and was it there."))
 
-(defun passepartout-rewrite-text--new (line original org)
-  "Return LINE, which ORIGINAL does not have, put together where that is sure.
-ORG says whether it is a line of Org."
-  (let ((line (passepartout-rewrite-text--join
-               line (append passepartout-rewrite-text--sure
-                            (if org passepartout-rewrite-text--sure-in-org
-                              passepartout-rewrite-text--sure-in-code)))))
+(defun passepartout-rewrite-text--has (work regexp)
+  "Return non-nil when the original of WORK has a match for REGEXP."
+  (let* ((has (passepartout-rewrite-text--work-has work))
+         (known (gethash regexp has 'unknown)))
+    (if (eq known 'unknown)
+        (puthash regexp
+                 (let ((case-fold-search nil))
+                   (and (string-match-p
+                         regexp (passepartout-rewrite-text--work-original work))
+                        t))
+                 has)
+      known)))
+
+(defun passepartout-rewrite-text--words (line work)
+  "Return LINE with words joined to their colons as the original of WORK has them."
+  (let ((from 0))
+    (while (string-match "\\([[:alnum:]+_-]+\\) :[^ \t]" line from)
+      (let ((word (regexp-quote (match-string 1 line))) (end (match-end 1)))
+        (setq from end)
+        (when (and (passepartout-rewrite-text--has
+                    work (concat "\\_<" word ":[^ \t\n]"))
+                   (not (passepartout-rewrite-text--has
+                         work (concat word " :"))))
+          (setq line (concat (substring line 0 end)
+                             (substring line (1+ end)))))))
+    line))
+
+(defun passepartout-rewrite-text--stamps (line work)
+  "Return LINE with those timestamps active that are so in the original of WORK."
+  (let ((from 0))
+    (while (string-match
+            "\\[\\([0-9]\\{4\\}-[0-9][0-9]-[0-9][0-9][^][<>]*\\)\\]" line from)
+      (setq from (match-end 0))
+      (let ((beg (match-beginning 0)) (end (match-end 0))
+            (stamp (match-string 1 line)))
+        (when (and (passepartout-rewrite-text--has
+                    work (regexp-quote (concat "<" stamp ">")))
+                   (not (passepartout-rewrite-text--has
+                         work (regexp-quote (concat "[" stamp "]")))))
+          (setq line (concat (substring line 0 beg) "<" stamp ">"
+                             (substring line end))))))
+    line))
+
+(defun passepartout-rewrite-text--by-original (line work)
+  "Return LINE with what the original of WORK has whole put together.
+In Org words before colons are not: they may run."
+  (unless (passepartout-rewrite-text--work-org work)
+    (setq line (passepartout-rewrite-text--words line work))
+    (when (and (passepartout-rewrite-text--has work "^\\*+[ \t]")
+               (not (passepartout-rewrite-text--has work "^ \\*")))
+      (setq line (passepartout-rewrite-text--join
+                  line '(("\\` \\(\\*+[ \t]\\)" . "\\1"))))))
+  (setq line (passepartout-rewrite-text--stamps line work))
+  (let ((shown (passepartout-rewrite-text--shown line)))
+    (if (or (equal shown line)
+            (seq-every-p (lambda (character)
+                           (passepartout-rewrite-text--has
+                            work (regexp-quote (string character))))
+                         (seq-difference shown line)))
+        shown
+      line)))
+
+(defun passepartout-rewrite-text--new (line work)
+  "Return LINE, which the original of WORK does not have, as a line of the text.
+It is put together where that is sure."
+  (let* ((org (passepartout-rewrite-text--work-org work))
+         (line (passepartout-rewrite-text--join
+                line (if org passepartout-rewrite-text--sure-in-org
+                       passepartout-rewrite-text--sure-in-code)))
+         (line (passepartout-rewrite-text--join
+                line passepartout-rewrite-text--sure)))
     (when org
       (setq line (passepartout-rewrite-text--property
                   (passepartout-rewrite-text--planning line))))
-    (passepartout-rewrite-text--by-original line original (not org))))
-
-(defun passepartout-rewrite-text-whole (text original org)
-  "Return TEXT, which came inert, as a text that is to replace ORIGINAL.
-ORG says whether it is Org."
-  (let ((known (make-hash-table :test #'equal))
-        (by-key (make-hash-table :test #'equal)))
-    (dolist (line (split-string original "\n"))
-      (puthash line t known)
-      (let ((key (passepartout-rewrite-text--key line)))
-        (unless (gethash key by-key) (puthash key line by-key))))
-    (mapconcat
-     (lambda (line)
-       (cond ((gethash line known) line)
-             ((gethash (passepartout-rewrite-text--key line) by-key))
-             (t (passepartout-rewrite-text--new line original org))))
-     (split-string text "\n") "\n")))
+    (passepartout-rewrite-text--by-original line work)))
 
 ;;;; What is around the text
 
@@ -215,10 +253,11 @@ ORG says whether it is Org."
   "Return the text that ANSWER gives for ORIGINAL, as (TEXT . AROUND).
 A model may put it into a block although it was asked not to; AROUND is
 non-nil when words around a block were left out."
-  (let ((lines (split-string (string-trim answer "\n+") "\n"))
-        (old (split-string original "\n"))
-        (case-fold-search t) (found nil))
-    (dolist (fence passepartout-rewrite-text--fences)
+  (let* ((case-fold-search t) (found nil)
+         (lines (split-string (string-trim answer "\n+") "\n"))
+         (may (string-match-p "```\\|~~~\\|#\\+end_" answer))
+         (old (and may (split-string original "\n"))))
+    (dolist (fence (and may passepartout-rewrite-text--fences))
       (let* ((beg (car fence)) (end (cdr fence))
              (fits (lambda (line)
                      (or (string-match-p beg line) (string-match-p end line))))
@@ -265,31 +304,78 @@ Models lose it in the first line, or in all of them alike."
       (replace-regexp-in-string "^\\([^\n]\\)" (concat indent "\\1") text t))
      (t text))))
 
+(defun passepartout-rewrite-text--tail (text)
+  "Return where the blanks and line breaks at the end of TEXT begin."
+  (let ((end (length text)))
+    (while (and (> end 0) (memq (aref text (1- end)) '(?\s ?\t ?\n ?\r)))
+      (setq end (1- end)))
+    end))
+
 (defun passepartout-rewrite-text--edges (text original)
   "Return TEXT with what ORIGINAL has at both ends: blank lines and indentation."
   (let* ((head (progn (string-match "\\`\\(?:[ \t]*\n\\)*" original)
-                      (match-string 0 original)))
-         (tail (progn (string-match "[ \t\n]*\\'" original)
-                      (match-string 0 original)))
-         (indent (progn (string-match "[ \t]*" original (length head))
+                      (match-end 0)))
+         (tail (max head (passepartout-rewrite-text--tail original)))
+         (indent (progn (string-match "[ \t]*" original head)
                         (match-string 0 original)))
-         (text (replace-regexp-in-string "\\`\\(?:[ \t]*\n\\)+" ""
-                                         (string-trim-right text))))
-    (concat head
+         (from (progn (string-match "\\`\\(?:[ \t]*\n\\)*" text)
+                      (match-end 0))))
+    (concat (substring original 0 head)
             (passepartout-rewrite-text--indent
-             text (string-trim-right (substring original (length head)))
+             (substring text from
+                        (max from (passepartout-rewrite-text--tail text)))
+             (substring original head tail)
              indent)
-            tail)))
+            (substring original tail))))
+
+;;;; A text, in steps
+
+(defun passepartout-rewrite-text-begin (answer original org)
+  "Return the work of making of ANSWER a text that replaces ORIGINAL.
+ORG says whether it is Org."
+  (let ((found (passepartout-rewrite-text-unwrap answer original)))
+    (passepartout-rewrite-text--work-make
+     :original original :org org :around (cdr found)
+     :old (split-string original "\n")
+     :new (split-string (car found) "\n"))))
+
+(defun passepartout-rewrite-text-step (work seconds)
+  "Go on with WORK for about SECONDS; return (TEXT . AROUND) when it is done.
+AROUND is non-nil when words around the text were left out.  While there
+is more to do, return nil."
+  (let ((until (+ (float-time) seconds))
+        (known (passepartout-rewrite-text--work-known work))
+        (line nil) (late nil))
+    (while (and (not late)
+                (or (passepartout-rewrite-text--work-old work)
+                    (passepartout-rewrite-text--work-new work)))
+      (if (setq line (pop (passepartout-rewrite-text--work-old work)))
+          (let ((key (passepartout-rewrite-text--key line)))
+            ;; A line that is there as it stands counts before one like it.
+            (puthash line line known)
+            (unless (gethash key known) (puthash key line known)))
+        (setq line (pop (passepartout-rewrite-text--work-new work)))
+        (push (or (gethash line known)
+                  (gethash (passepartout-rewrite-text--key line) known)
+                  (passepartout-rewrite-text--new line work))
+              (passepartout-rewrite-text--work-done work)))
+      (setq late (<= until (float-time))))
+    (unless (or (passepartout-rewrite-text--work-old work)
+                (passepartout-rewrite-text--work-new work))
+      (cons (passepartout-rewrite-text--edges
+             (string-join (reverse (passepartout-rewrite-text--work-done work))
+                          "\n")
+             (passepartout-rewrite-text--work-original work))
+            (passepartout-rewrite-text--work-around work)))))
 
 (defun passepartout-rewrite-text-of (answer original org)
   "Return the text that ANSWER gives for ORIGINAL, as (TEXT . AROUND).
 ORG says whether it is Org; AROUND is non-nil when words around the text
 were left out."
-  (let ((found (passepartout-rewrite-text-unwrap answer original)))
-    (cons (passepartout-rewrite-text--edges
-           (passepartout-rewrite-text-whole (car found) original org)
-           original)
-          (cdr found))))
+  (let ((work (passepartout-rewrite-text-begin answer original org))
+        (found nil))
+    (while (not (setq found (passepartout-rewrite-text-step work 1))))
+    found))
 
 (provide 'passepartout-rewrite-text)
 ;;; passepartout-rewrite-text.el ends here

@@ -116,6 +116,7 @@ breaks, indentation and markup as they are (%s).  Use no tools."
                              (passepartout-rewrite--original rewrite)))))))
     (push wanted (passepartout-rewrite--wanted rewrite))
     (setf (passepartout-rewrite--result rewrite) nil
+          (passepartout-rewrite--work rewrite) nil
           (passepartout-rewrite--remark rewrite) nil)
     (passepartout-rewrite--put-away rewrite)
     (if (buffer-live-p (passepartout-rewrite--preview rewrite))
@@ -138,29 +139,50 @@ breaks, indentation and markup as they are (%s).  Use no tools."
 (defun passepartout-rewrite--done (rewrite question)
   "Note what REWRITE has come to, as the answer to QUESTION has ended."
   (when (eq question (passepartout-rewrite--question rewrite))
-    (let* ((end (passepartout-question-end question))
-           (plans (plist-get end :plans))
-           (answer (passepartout-question-answer question))
-           (buffer (passepartout-rewrite--buffer rewrite))
-           (found (and buffer
-                       (memq (passepartout-question-state question)
-                             '(answered parked))
-                       (not (passepartout-question-modelless-p question))
-                       (not (string-blank-p answer))
-                       (passepartout-rewrite-text-of
-                        answer (passepartout-rewrite--original rewrite)
-                        (with-current-buffer buffer
-                          (derived-mode-p 'org-mode))))))
-      (setf (passepartout-rewrite--result rewrite) (car found)
-            (passepartout-rewrite--remark rewrite)
-            (passepartout-rewrite--remarks question found plans))
-      (passepartout-rewrite--draw rewrite)
-      (passepartout-rewrite--say rewrite)
-      (when buffer
-        (message "%s: %s" (buffer-name buffer)
-                 (if found
-                     "rewritten; nothing is changed before you accept"
-                   (passepartout-rewrite--remark rewrite)))))))
+    (let ((answer (passepartout-question-answer question))
+          (buffer (passepartout-rewrite--buffer rewrite)))
+      (if (or (not buffer)
+              (not (memq (passepartout-question-state question)
+                         '(answered parked)))
+              (passepartout-question-modelless-p question)
+              (string-blank-p answer))
+          (passepartout-rewrite--end rewrite question nil)
+        (setf (passepartout-rewrite--work rewrite)
+              (passepartout-rewrite-text-begin
+               answer (passepartout-rewrite--original rewrite)
+               (with-current-buffer buffer (derived-mode-p 'org-mode))))
+        (passepartout-rewrite--work-on rewrite question)))))
+
+(defun passepartout-rewrite--work-on (rewrite question)
+  "Put the new text of REWRITE together, from the answer to QUESTION.
+That is done for a few milliseconds, and again after Emacs has had its
+turn."
+  (when (and (eq question (passepartout-rewrite--question rewrite))
+             (passepartout-rewrite--work rewrite)
+             (passepartout-rewrite--buffer rewrite))
+    (let ((found (passepartout-rewrite-text-step
+                  (passepartout-rewrite--work rewrite)
+                  passepartout-events--slice-seconds)))
+      (if (not found)
+          (run-at-time 0 nil #'passepartout-rewrite--work-on rewrite question)
+        (setf (passepartout-rewrite--work rewrite) nil)
+        (passepartout-rewrite--end rewrite question found)))))
+
+(defun passepartout-rewrite--end (rewrite question found)
+  "Let REWRITE have come to FOUND, the new text, or nil when QUESTION gave none."
+  (let ((buffer (passepartout-rewrite--buffer rewrite)))
+    (setf (passepartout-rewrite--result rewrite) (car found)
+          (passepartout-rewrite--remark rewrite)
+          (passepartout-rewrite--remarks
+           question found
+           (plist-get (passepartout-question-end question) :plans)))
+    (passepartout-rewrite--draw rewrite)
+    (passepartout-rewrite--say rewrite)
+    (when buffer
+      (message "%s: %s" (buffer-name buffer)
+               (if found
+                   "rewritten; nothing is changed before you accept"
+                 (passepartout-rewrite--remark rewrite))))))
 
 (defun passepartout-rewrite--remarks (question found plans)
   "Return what is to be known of the end of QUESTION, as a line, or nil.

@@ -371,6 +371,30 @@
                      (cons came (car (passepartout-rewrite-text-of
                                       came original org))))))))
 
+(ert-deftest passepartout-rewrite-text-is-made-a-line-at-a-time ()
+  (let* ((original "a\n  color:red\nb\n")
+         (came "```\na\n  color :red\nc\n```")
+         (work (passepartout-rewrite-text-begin came original nil))
+         (steps 0) (found nil))
+    (while (not (setq found (passepartout-rewrite-text-step work 0)))
+      (setq steps (1+ steps)))
+    ;; Four lines of the original, and three new ones, the last of which ends it.
+    (should (= steps 6))
+    (should (equal found (passepartout-rewrite-text-of came original nil)))
+    (should (equal (car found) "a\n  color:red\nc\n"))))
+
+(ert-deftest passepartout-rewrite-of-a-long-text-gives-emacs-its-turn ()
+  (let ((passepartout-events--slice-seconds 0))
+    (passepartout-rewrite-tests--in "one\ntwo\n"
+      (passepartout-rewrite-tests--on "one\ntwo\n" "x")
+      (passepartout-rewrite-tests--answer "t1" '("ONE\n" "two\n"))
+      (should-error (passepartout-rewrite-accept) :type 'user-error)
+      (passepartout-real-until
+        (eq 'ready (passepartout-rewrite--state
+                    (car (passepartout-rewrite--all)))))
+      (passepartout-rewrite-accept)
+      (should (equal (buffer-string) "ONE\ntwo\n")))))
+
 (ert-deftest passepartout-rewrite-text-is-taken-out-of-a-block ()
   (dolist (case
            ;; original, answer, text, whether words were left out
