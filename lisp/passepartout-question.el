@@ -232,8 +232,12 @@ shown there, counts as the strictest."
     (let ((from org-src--beg-marker))
       (with-current-buffer (marker-buffer from)
         (passepartout-question--tier-in-org from from))))
-   ((derived-mode-p 'org-agenda-mode 'passepartout-view-mode
-                    'passepartout-answer-mode)
+   ((or (derived-mode-p 'org-agenda-mode 'passepartout-view-mode
+                        'passepartout-answer-mode)
+        ;; Who encrypts a file wants it read by nobody else.
+        (and buffer-file-name
+             (string-match-p "\\.\\(?:gpg\\|asc\\|age\\)\\'"
+                             buffer-file-name)))
     'block)
    ((derived-mode-p 'org-mode)
     (passepartout-question--tier-in-org beg end))

@@ -161,6 +161,10 @@
           (insert "* A\n")
           (text-mode)
           (should (eq 'block (passepartout-question-tier-of 1 2)))
+          (dolist (name '("/elsewhere/n.txt" "/elsewhere/n.org.gpg"))
+            (setq buffer-file-name name)
+            (should (eq (passepartout-question-tier-of 1 2)
+                        (and (string-suffix-p "gpg" name) 'block))))
           (setq buffer-file-name nil)
           (should-not (passepartout-question-tier-of 1 2)))
       (delete-directory folder t))))
@@ -483,7 +487,7 @@
                             org-speed-commands)))))
 
 (defmacro passepartout-ask-tests--captured (&rest body)
-  "Capture the question 100 % sure? into a file, and run BODY with its buffer."
+  "Capture a question with what a template would expand into a file, and run BODY with its buffer."
   (declare (indent 0) (debug t))
   `(let* ((file (make-temp-file "passepartout" nil ".org" "* Questions\n"))
           (org-capture-templates
@@ -493,7 +497,7 @@
      (unwind-protect
          (progn
            (cl-letf (((symbol-function 'read-string)
-                      (lambda (&rest _) "100 % sure?")))
+                      (lambda (&rest _) "100 % sure %t %(error \"ran\")?")))
              (org-capture nil "q"))
            ,@body)
        (with-current-buffer into
@@ -505,13 +509,13 @@
   (passepartout-fake-with
     (passepartout-ask-tests--captured
       (should (equal (plist-get (passepartout-ask-tests--sent) :text)
-                     "100 % sure?"))
+                     "100 % sure %t %(error \"ran\")?"))
       (org-capture-finalize)
       (apply #'passepartout-ask-tests--answer "t1" '("Yes.\n" "Quite.\n")
              passepartout-ask-tests--end)
       (with-current-buffer into
         (should (equal (buffer-string)
-                       "* Questions\n* 100 % sure?\nYes.\nQuite.\n"))))))
+                       "* Questions\n* 100 % sure %t %(error \"ran\")?\nYes.\nQuite.\n"))))))
 
 (ert-deftest passepartout-ask-a-capture-that-was-given-up-shows-the-answer ()
   (passepartout-fake-with
@@ -533,7 +537,7 @@
       (org-capture-finalize)
       (with-current-buffer into
         (should (string-match-p
-                 "\\* 100 % sure\\?\n *:PROPERTIES:\n *:PRIVACY: +ask\n"
+                 "\\* 100 % sure .*\\?\n *:PROPERTIES:\n *:PRIVACY: +ask\n"
                  (buffer-string)))))))
 
 ;;;; With a real core
