@@ -62,24 +62,38 @@
           ((< number 10000000) (format "%dk" (/ number 1000)))
           (t (format "%dM" (/ number 1000000))))))
 
-(defun passepartout-costs--insert-row (row)
-  "Insert ROW, a plist of what calls come to together, as a line."
+(defconst passepartout-costs--columns
+  '(("For" 34) ("Calls" 6 t) ("Tok. in" 8 t) ("Cached" 8 t) ("Tok. out" 8 t)
+    ("Cost" nil))
+  "The columns of the list of costs.")
+
+(defun passepartout-costs--dollars (cost)
+  "Return the dollars that COST, words of the core, begins with, or 0."
+  (if (string-match "\\$\\([0-9]+\\(?:\\.[0-9]+\\)?\\)" (or cost ""))
+      (string-to-number (match-string 1 cost))
+    0))
+
+(defun passepartout-costs--cells (row)
+  "Return the cells of ROW, a plist of what calls come to together."
   (let ((failed (or (plist-get row :failed) 0))
-        (label (truncate-string-to-width
-                (passepartout-view-line (plist-get row :label) 100)
-                34 0 ?\s "…")))
-    (insert "  " label
-            (format " %6s %8s %8s %8s  "
-                    (passepartout-costs--count (plist-get row :calls))
-                    (passepartout-costs--count (plist-get row :tokens-in))
-                    (passepartout-costs--count (plist-get row :tokens-cached))
-                    (passepartout-costs--count (plist-get row :tokens-out)))
-            (passepartout-view-line (plist-get row :cost) 60)
-            (if (> failed 0)
-                (propertize (format "  (%d not answered)" failed)
-                            'face 'passepartout-quiet)
-              "")
-            "\n")))
+        (cost (plist-get row :cost)))
+    `(,(passepartout-view-line (plist-get row :label) 100)
+      ,@(mapcar (lambda (key)
+                  (let ((number (or (plist-get row key) 0)))
+                    (cons (passepartout-costs--count number) number)))
+                '(:calls :tokens-in :tokens-cached :tokens-out))
+      (,(concat " " (passepartout-view-line cost 60)
+                (if (> failed 0)
+                    (propertize (format "  (%d not answered)" failed)
+                                'face 'passepartout-quiet)
+                  ""))
+       . ,(passepartout-costs--dollars cost)))))
+
+(defun passepartout-costs--row (row)
+  "Return ROW, a plist of what calls come to together, as one of the list."
+  (let ((label (passepartout-view-line (plist-get row :label) 100)))
+    (list (or (plist-get row :id) label) label row
+          (passepartout-costs--cells row))))
 
 (defun passepartout-costs--insert-lines (title lines)
   "Insert LINES below TITLE, if there are any."
@@ -97,18 +111,22 @@
                         'face 'passepartout-title)
             (propertize
              (concat "By d day, h heading, s skill, m provider and model, "
-                     "b background;\ng asks again, q leaves.\n\n")
+                     "b background;\nS sorts, g asks again, ? shows all keys, "
+                     "q leaves.\n\n")
              'face 'passepartout-quiet))
     (if (eql (plist-get payload :calls) 0)
-        (insert "No model was asked yet that is not built in.\n")
-      (insert (propertize (concat "  " (make-string 34 ?\s)
-                                  "  calls  tok. in   cached tok. out  cost\n")
-                          'face 'passepartout-quiet))
-      (mapc #'passepartout-costs--insert-row (plist-get payload :rows))
+        (insert "No model was asked yet that is not built in.  \
+M-x passepartout-setup adds a\nprovider, M-x passepartout-models shows those \
+that there are.\n")
+      (passepartout-list-head passepartout-costs--columns)
+      (passepartout-list-rows passepartout-costs--columns
+                              (mapcar #'passepartout-costs--row
+                                      (plist-get payload :rows)))
       (when (> (or (plist-get payload :more) 0) 0)
         (insert (format "  %d more are not listed; the sum has them.\n"
                         (plist-get payload :more))))
-      (passepartout-costs--insert-row payload))
+      (passepartout-list-row passepartout-costs--columns
+                             (passepartout-costs--cells payload)))
     (passepartout-costs--insert-lines "Caps" (plist-get payload :caps))
     (passepartout-costs--insert-lines "To be known"
                                       (plist-get payload :notes))))
@@ -160,14 +178,12 @@
 In a chat, the cap of its conversation is shown as well."
   (interactive)
   (let ((session (and (bound-and-true-p passepartout-chat-mode)
-                      (passepartout-chat--session)))
-        (buffer (passepartout-view-buffer passepartout-costs--buffer-name
-                                          'passepartout-costs-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-costs--session session
-            passepartout-view--refresh #'passepartout-costs--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-costs--fetch)))
+                      (passepartout-chat--session))))
+    (passepartout-view-open passepartout-costs--buffer-name
+                            'passepartout-costs-mode 'passepartout-costs
+                            #'passepartout-costs--fetch
+                            (lambda ()
+                              (setq passepartout-costs--session session)))))
 
 (provide 'passepartout-costs)
 ;;; passepartout-costs.el ends here

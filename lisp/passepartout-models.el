@@ -54,6 +54,7 @@
     (set-keymap-parent map passepartout-view-mode-map)
     (define-key map (kbd "RET") #'passepartout-models-use)
     (define-key map (kbd "g") #'passepartout-models-ask)
+    (define-key map (kbd "r") #'passepartout-models-ask)
     (define-key map (kbd "M-<up>") #'passepartout-models-move-up)
     (define-key map (kbd "M-<down>") #'passepartout-models-move-down)
     (define-key map (kbd "M-p") #'passepartout-models-move-up)
@@ -89,8 +90,7 @@
 
 (defun passepartout-models--insert-provider (provider number)
   "Insert PROVIDER, a plist, as a line; NUMBER is its place, or nil."
-  (let ((begin (point))
-        (why (plist-get provider :why))
+  (let ((why (plist-get provider :why))
         (price (plist-get provider :price)))
     (insert (if number (format "  %2d " number) "     ")
             (passepartout-models--column (plist-get provider :name) 16) " "
@@ -108,9 +108,7 @@
     (when why
       (insert (propertize (concat "       " (passepartout-view-line why 400)
                                   "\n")
-                          'face 'passepartout-quiet)))
-    (put-text-property begin (point) 'passepartout-models-provider
-                       (plist-get provider :name))))
+                          'face 'passepartout-quiet)))))
 
 (defun passepartout-models--list-text (payload)
   "Return the text of a list of models, PAYLOAD, with its properties."
@@ -139,14 +137,23 @@
                          (passepartout-models--column id 46)
                          (passepartout-models--size (plist-get model :context))
                          (plist-get model :price))
-                 'passepartout-models-model id)))
+                 'passepartout-list-item
+                 (list (concat name "/" id)
+                       (passepartout-view-line (concat name "/" id) 100)
+                       (list :name name :model id)))))
             models "")
            (and (> more 0)
                 (format "  %d more are not listed here; \
 `passepartout models' lists all.\n"
                         more)))))
-    (propertize text 'passepartout-models-provider name
-                'passepartout-models-list t)))
+    ;; What is no model of it is the list itself.
+    (let ((end (or (next-single-property-change 0 'passepartout-list-item text)
+                   (length text))))
+      (put-text-property 0 end 'passepartout-list-item
+                         (list (list name) (passepartout-view-line name 40)
+                               (list :name name :list t))
+                         text))
+    text))
 
 (defun passepartout-models--draw ()
   "Draw what is known in the current buffer."
@@ -160,12 +167,15 @@
               (propertize
                (concat "RET uses the model or provider at point, C-u RET for \
 good; M-<up> and M-<down> move\na provider; u takes your choice back; g asks \
-anew; q leaves.  Prices are for a\nmillion tokens.\n\n")
+anew; ? shows all keys; q leaves.\nPrices are for a million tokens.\n\n")
                'face 'passepartout-quiet))
       (dolist (provider (plist-get standings :providers))
-        (let ((place (seq-position order (plist-get provider :name))))
-          (passepartout-models--insert-provider provider
-                                                (and place (1+ place)))))
+        (let* ((name (plist-get provider :name))
+               (place (seq-position order name)))
+          (passepartout-list-item name (passepartout-view-line name 40)
+              (list :name name)
+            (passepartout-models--insert-provider provider
+                                                  (and place (1+ place))))))
       (insert "\n" (if (plist-get standings :chosen)
                        "You chose this order; it counts for every kind of \
 work.\n"
@@ -254,12 +264,11 @@ FRESH non-nil asks for lists anew."
 
 (defun passepartout-models--on-list-p ()
   "Return non-nil when point is on a list, and on none of its models."
-  (and (get-text-property (point) 'passepartout-models-list)
-       (not (get-text-property (point) 'passepartout-models-model))))
+  (plist-get (passepartout-list-data) :list))
 
 (defun passepartout-models--contact ()
   "Ask the provider of the list at point for it, even if it is a new one."
-  (let ((name (get-text-property (point) 'passepartout-models-provider)))
+  (let ((name (plist-get (passepartout-list-data) :name)))
     (passepartout-models--fetch-list name '(:fresh t :contact t))
     (passepartout-models--draw)))
 
@@ -280,8 +289,8 @@ It holds until the core ends; with KEEP non-nil, interactively with a
 prefix argument, until it is taken back.  On the title of a list, ask
 for that list."
   (interactive "P")
-  (let ((name (get-text-property (point) 'passepartout-models-provider))
-        (model (get-text-property (point) 'passepartout-models-model)))
+  (let ((name (plist-get (passepartout-list-data) :name))
+        (model (plist-get (passepartout-list-data) :model)))
     (cond
      ((null name) (user-error "There is no provider or model here"))
      ((passepartout-models--on-list-p) (passepartout-models--contact))
@@ -301,7 +310,7 @@ for that list."
 
 (defun passepartout-models--move (by)
   "Move the provider at point by BY places in the order."
-  (let* ((name (get-text-property (point) 'passepartout-models-provider))
+  (let* ((name (plist-get (passepartout-list-data) :name))
          (order (copy-sequence
                  (plist-get passepartout-models--standings :order)))
          (from (and name
@@ -337,12 +346,9 @@ Each provider that was contacted before is asked for its own list, which
 counts for five minutes; one that never was is asked only by RET or g on
 its list."
   (interactive)
-  (let ((buffer (passepartout-view-buffer passepartout-models--buffer-name
-                                          'passepartout-models-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-view--refresh #'passepartout-models--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-models--fetch)))
+  (passepartout-view-open passepartout-models--buffer-name
+                          'passepartout-models-mode 'passepartout-models
+                          #'passepartout-models--fetch))
 
 (provide 'passepartout-models)
 ;;; passepartout-models.el ends here

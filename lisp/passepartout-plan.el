@@ -620,7 +620,8 @@ is shown in the echo area and kept nowhere; each time it is another one."
   "Major mode of the buffer of flight plans."
   (setq-local word-wrap nil)
   (setq passepartout-view--refresh
-        (lambda () (passepartout-plan--fetch t)))
+        (lambda () (passepartout-plan--fetch t))
+        passepartout-list--command 'passepartout-flight-plans)
   (dolist (hook '(window-buffer-change-functions window-size-change-functions
                   window-scroll-functions post-command-hook))
     (add-hook hook #'passepartout-plan--look-soon nil t))

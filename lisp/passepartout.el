@@ -643,6 +643,7 @@ A key that was meant for something else then approves nothing."
   "Find a heading of memory and go there." t)
 (autoload 'passepartout-query "passepartout-query"
   "Show the headings that fit a query in a buffer." t)
+(autoload 'passepartout-list-bookmark-jump "passepartout-list")
 (autoload 'passepartout-query-bookmark-jump "passepartout-query")
 (autoload 'passepartout-query-insert-block "passepartout-query-block"
   "Insert a dynamic block that holds what fits a query." t)

@@ -327,7 +327,7 @@ Larch for the deck.
     (passepartout-query-sort "-title")
     (passepartout-real-until
       (equal '("Order timber" "Mend the gutter")
-             (mapcar #'car (passepartout-query--imenu))))
+             (mapcar #'car (passepartout-list--imenu))))
     (goto-char (point-min))
     (passepartout-real-key "n")
     (passepartout-real-key "RET")
