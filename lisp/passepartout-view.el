@@ -65,6 +65,13 @@
                  text)))
     (string-trim (passepartout-view-visible text))))
 
+(defun passepartout-view-count (number)
+  "Return NUMBER, a count or nil, short enough for a column."
+  (let ((number (or number 0)))
+    (cond ((< number 100000) (format "%d" number))
+          ((< number 10000000) (format "%dk" (/ number 1000)))
+          (t (format "%dM" (/ number 1000000))))))
+
 (defun passepartout-view-who (plist)
   "Return the provider that PLIST names, with its model, in a line."
   (let ((provider (passepartout-view-line (plist-get plist :provider) 40))
