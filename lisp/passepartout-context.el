@@ -29,6 +29,7 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-plot)
 (require 'passepartout-query)
 (require 'passepartout-view)
 (require 'seq)
@@ -141,6 +142,23 @@ around them, %d in all" own around (+ own around))
                          0))
                      sections)))
 
+(defun passepartout-context--plot (payload sections sum)
+  "Insert a map of SECTIONS, which take SUM in all, in the room of PAYLOAD."
+  (let* ((factor (string-to-number (or (plist-get payload :factor) "1")))
+         (most (plist-get payload :most))
+         ;; The room is counted as the provider counts.
+         (room (if (and (numberp most) (> factor 0)) (floor most factor) sum)))
+    (when (> sum 0)
+      (passepartout-plot-stack
+       (mapcar (lambda (section)
+                 (cons (passepartout-view-line (car section) 24)
+                       (cadr section)))
+               sections)
+       room
+       (if (> room sum)
+           (format "%d of %d tokens, %d%%" sum room (/ (* 100 sum) room))
+         (format "%d tokens" sum))))))
+
 (defun passepartout-context--insert-sections (payload)
   "Insert the parts of the request of PAYLOAD, and their sum."
   (let* ((sections (plist-get payload :sections))
@@ -148,10 +166,15 @@ around them, %d in all" own around (+ own around))
          (factor (plist-get payload :factor)))
     (insert (propertize "\nParts of the request, in tokens\n"
                         'face 'passepartout-title))
+    (passepartout-context--plot payload sections sum)
     (dolist (section (append sections (list (list "in all" sum))))
-      (insert (format "  %-24s %6d\n"
-                      (passepartout-view-line (car section) 24)
-                      (cadr section))))
+      (insert (format "  %-24s %6d" (passepartout-view-line (car section) 24)
+                      (cadr section))
+              (if (eql sum (cadr section)) ""
+                (propertize
+                 (concat "  " (passepartout-plot-bar (cadr section) sum 30))
+                 'face 'passepartout-quiet))
+              "\n"))
     (when (and factor (not (eq (plist-get payload :place) :builtin)))
       (insert (format "  %s counts them as %d (times %s), of at most %d.\n"
                       (passepartout-view-line (plist-get payload :provider) 60)

@@ -28,7 +28,9 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-plot)
 (require 'passepartout-view)
+(eval-when-compile (require 'subr-x))
 
 (declare-function passepartout-chat--session "passepartout-chat-text" ())
 
@@ -55,13 +57,6 @@
 (define-derived-mode passepartout-costs-mode passepartout-view-mode "Costs"
   "Major mode of the buffer of what calls of models cost.")
 
-(defun passepartout-costs--count (number)
-  "Return NUMBER, a count or nil, short enough for a column."
-  (let ((number (or number 0)))
-    (cond ((< number 100000) (format "%d" number))
-          ((< number 10000000) (format "%dk" (/ number 1000)))
-          (t (format "%dM" (/ number 1000000))))))
-
 (defconst passepartout-costs--columns
   '(("For" 34) ("Calls" 6 t) ("Tok. in" 8 t) ("Cached" 8 t) ("Tok. out" 8 t)
     ("Cost" nil))
@@ -80,7 +75,7 @@
     `(,(passepartout-view-line (plist-get row :label) 100)
       ,@(mapcar (lambda (key)
                   (let ((number (or (plist-get row key) 0)))
-                    (cons (passepartout-costs--count number) number)))
+                    (cons (passepartout-view-count number) number)))
                 '(:calls :tokens-in :tokens-cached :tokens-out))
       (,(concat " " (passepartout-view-line cost 60)
                 (if (> failed 0)
@@ -94,6 +89,86 @@
   (let ((label (passepartout-view-line (plist-get row :label) 100)))
     (list (or (plist-get row :id) label) label row
           (passepartout-costs--cells row))))
+
+;;;; Pictures
+
+(defun passepartout-costs--tokens (row)
+  "Return how many tokens the calls of ROW, a plist, read and wrote."
+  (+ (or (plist-get row :tokens-in) 0) (or (plist-get row :tokens-out) 0)))
+
+(defun passepartout-costs--days (rows)
+  "Return the days of ROWS without a gap, as (DAY . ROW), 31 at most.
+ROW is nil on a day without a call."
+  (let* ((days (sort (seq-filter
+                      (lambda (day)
+                        (string-match-p
+                         "\\`[0-9]\\{4\\}-[01][0-9]-[0-3][0-9]\\'" day))
+                      (mapcar (lambda (row) (or (plist-get row :label) ""))
+                              rows))
+                     #'string<))
+         (first (car days))
+         (last (car (last days)))
+         ;; At noon no change of the clock makes it another day.
+         (time (and last (ignore-errors (date-to-time (concat last " 12:00")))))
+         found)
+    (while (and time (< (length found) 31))
+      (let ((day (format-time-string "%F" time)))
+        (push (cons day (seq-find (lambda (row)
+                                    (equal day (plist-get row :label)))
+                                  rows))
+              found)
+        (setq time (and (string< first day) (time-subtract time 86400)))))
+    found))
+
+(defun passepartout-costs--plot-days (rows)
+  "Insert columns of the days of ROWS."
+  (let ((days (passepartout-costs--days rows)))
+    (when (cdr days)
+      (let ((costs (mapcar (lambda (day)
+                             (cons (car day)
+                                   (passepartout-costs--dollars
+                                    (plist-get (cdr day) :cost))))
+                           days))
+            (tokens (mapcar (lambda (day)
+                              (cons (car day)
+                                    (passepartout-costs--tokens (cdr day))))
+                            days)))
+        (passepartout-plot-columns
+         (list (list "Cost" costs
+                     (format "$%.2f" (apply #'max (mapcar #'cdr costs))))
+               (list "Tokens" tokens
+                     (passepartout-view-count
+                      (apply #'max (mapcar #'cdr tokens))))))))))
+
+(defun passepartout-costs--plot-bars (rows)
+  "Insert bars of the ROWS that cost or took most."
+  (let ((rows (seq-take
+               (seq-sort-by (lambda (row)
+                              (+ (* 1e9 (passepartout-costs--dollars
+                                         (plist-get row :cost)))
+                                 (passepartout-costs--tokens row)))
+                            #'> rows)
+               8)))
+    (when (cdr rows)
+      (passepartout-plot-bars
+       '("Cost" "Tokens")
+       (mapcar (lambda (row)
+                 (let ((dollars (passepartout-costs--dollars
+                                 (plist-get row :cost)))
+                       (tokens (passepartout-costs--tokens row)))
+                   (list (passepartout-view-line (plist-get row :label) 40)
+                         (cons dollars (format "$%.2f" dollars))
+                         (cons tokens (passepartout-view-count tokens)))))
+               rows)))))
+
+(defun passepartout-costs--plot (payload)
+  "Insert a picture of PAYLOAD, the answer of the core."
+  (funcall (if (equal (plist-get payload :by) "day")
+               #'passepartout-costs--plot-days
+             #'passepartout-costs--plot-bars)
+           (plist-get payload :rows)))
+
+;;;; The list
 
 (defun passepartout-costs--insert-lines (title lines)
   "Insert LINES below TITLE, if there are any."
@@ -118,6 +193,7 @@
         (insert "No model was asked yet that is not built in.  \
 M-x passepartout-setup adds a\nprovider, M-x passepartout-models shows those \
 that there are.\n")
+      (passepartout-costs--plot payload)
       (passepartout-list-head passepartout-costs--columns)
       (passepartout-list-rows passepartout-costs--columns
                               (mapcar #'passepartout-costs--row

@@ -33,6 +33,7 @@
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-plan-read)
+(require 'passepartout-plot)
 (require 'passepartout-view)
 (eval-when-compile (require 'subr-x))
 
@@ -127,6 +128,28 @@ the newest first.  An error is shown and ends it."
   '(("Step" 7 t) ("When" 16) ("Change" 11) ("By" 26) ("What" nil))
   "The columns of the log of memory.")
 
+(defun passepartout-memory--time (entry)
+  "Return when ENTRY, a plist of one operation, was, in seconds, or 0."
+  (or (ignore-errors
+        (float-time (encode-time (iso8601-parse (plist-get entry :at)))))
+      0.0))
+
+(defun passepartout-memory--plot (entries)
+  "Insert a time line of ENTRIES, newest first: a lane for each who moved it."
+  (let (lanes)
+    (dolist (entry entries)
+      (let ((who (or (car (split-string
+                           (passepartout-view-line (plist-get entry :by) 20)
+                           " "))
+                     "?")))
+        (push (passepartout-memory--time entry)
+              (alist-get who lanes nil nil #'equal))))
+    (when (cdr entries)
+      (passepartout-plot-lanes
+       (nreverse lanes)
+       (passepartout-view-time (plist-get (car (last entries)) :at))
+       (passepartout-view-time (plist-get (car entries) :at))))))
+
 (defun passepartout-memory--row (entry)
   "Return the row of ENTRY, a plist of one operation."
   (let ((operation (plist-get entry :operation))
@@ -138,8 +161,7 @@ the newest first.  An error is shown and ends it."
         . ,operation)
        (,(passepartout-view-time at)
         ;; Times of today are written shorter than others.
-        . ,(or (ignore-errors (float-time (encode-time (iso8601-parse at))))
-               0))
+        . ,(passepartout-memory--time entry))
        ;; By this name `/undo' takes it back.
        ,(propertize (passepartout-view-line
                      (or (plist-get entry :change) "") 40)
@@ -161,6 +183,7 @@ the newest first.  An error is shown and ends it."
         (insert "Memory has not moved yet.  It does when files are read, "
                 "when you write in one,\nand when the agent changes one; "
                 "g asks again.\n")
+      (passepartout-memory--plot (plist-get payload :entries))
       (passepartout-list-head passepartout-memory--columns)
       (passepartout-list-rows passepartout-memory--columns
                               (mapcar #'passepartout-memory--row

@@ -218,7 +218,7 @@ Runner beans by the wall.
     (with-current-buffer passepartout-context--buffer-name
       (should (string-match-p "^Asked first: fake, model .*, on this machine\\.$"
                               (buffer-string)))
-      (should (string-match-p "^  earlier turns, whole +[0-9]+$"
+      (should (string-match-p "^  earlier turns, whole +[0-9]+  "
                               (buffer-string))))))
 
 (provide 'passepartout-context-tests)
