@@ -135,8 +135,8 @@ They are called in the chat that was clicked."
         (clicked (lambda (command)
                    (lambda (event)
                      (interactive "e")
-                     (with-selected-window (posn-window (event-start event))
-                       (call-interactively command))))))
+                     (select-window (posn-window (event-start event)))
+                     (call-interactively command)))))
     (define-key map [header-line mouse-1] (funcall clicked command))
     (when other
       (define-key map [header-line mouse-3] (funcall clicked other)))

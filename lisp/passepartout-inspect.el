@@ -152,7 +152,7 @@ says whether others were asked for since."
                 (all (cons (cons (string-join (reverse parts)) page) done)))
            (cond
             ((funcall late))
-            (why (message "Passepartout: %s" (passepartout-view-line why 500)))
+            (why (passepartout-view-refuse buffer why))
             ((plist-get page :next)
              (passepartout-inspect--fetch
               (list :shown shown :which which :from (plist-get page :next))

@@ -138,10 +138,10 @@ the newest first.  An error is shown and ends it."
   "Insert a time line of ENTRIES, newest first: a lane for each who moved it."
   (let (lanes)
     (dolist (entry entries)
-      (let ((who (or (car (split-string
-                           (passepartout-view-line (plist-get entry :by) 20)
-                           " "))
-                     "?")))
+      ;; Behind whose tool it was, and all tools of one are one lane.
+      (let ((who (car (split-string
+                       (passepartout-view-line (plist-get entry :by) 40)
+                       " ("))))
         (push (passepartout-memory--time entry)
               (alist-get who lanes nil nil #'equal))))
     (when (cdr entries)
@@ -166,7 +166,7 @@ the newest first.  An error is shown and ends it."
        ,(propertize (passepartout-view-line
                      (or (plist-get entry :change) "") 40)
                     'face 'passepartout-quiet)
-       ,(propertize (concat by ":") 'face 'passepartout-subtitle)
+       ,(propertize by 'face 'passepartout-subtitle)
        ,what))))
 
 (defun passepartout-memory--draw (payload)

@@ -249,7 +249,7 @@ FRESH non-nil asks for lists anew."
    (lambda (payload)
      (let ((why (plist-get payload :error)))
        (cond
-        (why (message "Passepartout: %s" (passepartout-view-line why 500)))
+        (why (passepartout-view-refuse buffer why))
         ((buffer-live-p buffer)
          (with-current-buffer buffer
            (setq passepartout-models--standings payload)

@@ -233,6 +233,26 @@ The hooks of Org mode are not run: they could change what is shown."
           (funcall mode))
         (current-buffer))))
 
+(defvar-local passepartout-view--drawn nil
+  "Whether this list has been drawn.")
+
+(defun passepartout-view--alone (text)
+  "Let TEXT stand in this list as long as it has not been drawn."
+  (unless passepartout-view--drawn
+    (let ((inhibit-read-only t))
+      (erase-buffer)
+      (insert (propertize (concat text "\n") 'face 'passepartout-quiet))
+      (goto-char (point-min))
+      (set-buffer-modified-p nil))))
+
+(defun passepartout-view-refuse (buffer why)
+  "Say WHY there is nothing to show in BUFFER, in it if it shows nothing."
+  (let ((why (passepartout-view-line why 500)))
+    (message "Passepartout: %s" why)
+    (when (buffer-live-p buffer)
+      (with-current-buffer buffer
+        (passepartout-view--alone (concat why "\ng asks again, q leaves."))))))
+
 (defun passepartout-view-open (name mode command fetch &optional set-up)
   "Show the list called NAME, a buffer in MODE, and have FETCH fill it.
 COMMAND is the one that opens it.  SET-UP is called in it before."
@@ -240,7 +260,8 @@ COMMAND is the one that opens it.  SET-UP is called in it before."
     (with-current-buffer buffer
       (setq passepartout-view--refresh fetch
             passepartout-list--command command)
-      (when set-up (funcall set-up)))
+      (when set-up (funcall set-up))
+      (passepartout-view--alone "Asking…"))
     (pop-to-buffer buffer)
     (funcall fetch)))
 
@@ -251,6 +272,7 @@ Point and the windows stay on their items, or else on their lines."
   `(let ((inhibit-read-only t)
          (places (passepartout-list-places)))
      (erase-buffer)
+     (setq passepartout-view--drawn t)
      ,@body
      (set-buffer-modified-p nil)
      (passepartout-list-restore places)))
@@ -291,8 +313,7 @@ a list."
              (let ((why (plist-get payload :error)))
                (cond
                 ((funcall late))
-                (why (message "Passepartout: %s"
-                              (passepartout-view-line why 500)))
+                (why (passepartout-view-refuse buffer why))
                 (t (with-current-buffer buffer
                      (setq passepartout-list--redraw
                            (lambda () (funcall draw payload)))

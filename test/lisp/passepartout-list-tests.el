@@ -74,7 +74,7 @@
                   :allowed ((:sender "7" :name "Ann")))))
      ("telegram" "7 Ann") ("k" "a" "l" "c"))
     (passepartout-inspect :inspect "*Passepartout request*"
-     (:error "nothing was sent yet") nil
+     (:error "nothing was sent yet") "nothing was sent yet\ng asks again"
      (:provider "far" :model "m" :nodes 0 :above 0 :kept-out 0 :redacted 0
       :proof :absent :url "https://far" :text "body")
      ("far (m)") nil)
@@ -138,9 +138,12 @@ keys of its own.")
   (passepartout-list-tests--each
     (should (equal (buffer-name) name))
     (should buffer-read-only)
+    ;; What is asked for may take a while.
+    (should (string-match-p "Asking…\\|Nothing has been logged"
+                            (buffer-string)))
     (passepartout-fake-answer action none)
-    (when advice
-      (should (string-search advice (buffer-string))))
+    (should (string-search advice (buffer-string)))
+    (should-not (string-search "Asking…" (buffer-string)))
     (should-not (passepartout-list--starts))
     ;; Keys for items do no harm where there is none.
     (call-interactively (key-binding (kbd "n")))
@@ -217,6 +220,33 @@ keys of its own.")
   (passepartout-fake-with
     (passepartout-memory--show-text "One step" "text")
     (should-error (bookmark-make-record) :type 'user-error)))
+
+(ert-deftest passepartout-list-why-nothing-came-takes-the-place-of-nothing ()
+  (passepartout-fake-with
+    (passepartout-rules)
+    (passepartout-fake-answer :rules '(:error "the core is\nstopping"))
+    (should (equal (buffer-string)
+                   "the core is stopping\ng asks again, q leaves.\n"))
+    (revert-buffer t t)
+    (passepartout-fake-answer :rules '(:rules ((:id "L1" :state "set"))))
+    (should (string-search "L1" (buffer-string)))
+    ;; What was shown stays.
+    (revert-buffer t t)
+    (passepartout-fake-answer :rules '(:error "the core is stopping"))
+    (should (string-search "L1" (buffer-string)))))
+
+(ert-deftest passepartout-list-of-the-doctor-is-a-list-as-well ()
+  (passepartout-fake-with
+    (passepartout-doctor)
+    (should (eq (key-binding (kbd "?")) 'passepartout-list-help))
+    (should (member "Emacs" (mapcar #'car (passepartout-list--imenu))))
+    (goto-char (passepartout-list-find "Emacs"))
+    (let ((record (bookmark-make-record)))
+      (kill-buffer)
+      (bookmark-jump record)
+      (should (equal (buffer-name) passepartout-doctor--buffer-name))
+      (revert-buffer t t)
+      (should (looking-at-p "\\* [a-z]+ +Emacs$")))))
 
 (ert-deftest passepartout-list-of-plans-has-its-keys-and-a-bookmark ()
   (passepartout-fake-with

@@ -132,7 +132,7 @@ Larch for the deck.
       (passepartout-real-until
         (progn (passepartout-memory-log)
                (sit-for 0.1)
-               (string-match-p "agent (org-add-heading): .*Oil the winch"
+               (string-match-p "agent (org-add-heading) +.*Oil the winch"
                                (buffer-string))))
       ;; Point is on a step, and each key has one.
       (goto-char (point-min))
