@@ -60,7 +60,7 @@ It has :model, :slot, :tokens, :cost and :context, each a text or nil.")
 
 (defun passepartout-chat--head-tokens (in out)
   "Return IN and OUT, numbers of tokens or nil, in words, or nil."
-  (and (or in out)
+  (and (> (+ (or in 0) (or out 0)) 0)
        (format "%s in, %s out"
                (passepartout-view-count in) (passepartout-view-count out))))
 

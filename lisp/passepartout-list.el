@@ -245,18 +245,29 @@ A number is not cut: it would be another one."
   "Return the text of CELL, which is a text, or (TEXT . NUMBER)."
   (if (consp cell) (car cell) cell))
 
+(defun passepartout-list--indent (columns)
+  "Return the blanks below which the last one of COLUMNS goes on.
+In a narrow window they would leave no room, so they have an end."
+  (make-string (min 44 (apply #'+ 2 (mapcar (lambda (column)
+                                              (1+ (nth 1 column)))
+                                            (butlast columns))))
+               ?\s))
+
 (defun passepartout-list-row (columns cells)
   "Insert CELLS below COLUMNS as a line."
-  (insert "  "
-          (string-trim-right
-           (string-join
-            (seq-mapn (lambda (column cell)
-                        (passepartout-list--cell
-                         (passepartout-list--cell-text cell)
-                         (nth 1 column) (nth 2 column)))
-                      columns cells)
-            " "))
-          "\n"))
+  (let ((line (concat
+               "  "
+               (string-trim-right
+                (string-join
+                 (seq-mapn (lambda (column cell)
+                             (passepartout-list--cell
+                              (passepartout-list--cell-text cell)
+                              (nth 1 column) (nth 2 column)))
+                           columns cells)
+                 " "))
+               "\n")))
+    (insert (propertize line 'wrap-prefix
+                        (passepartout-list--indent columns)))))
 
 (defun passepartout-list-head (columns)
   "Insert the names of COLUMNS, by which a click sorts, as a line."

@@ -99,7 +99,8 @@
   (dolist (case '(("- model :: m 1 (far)\n- tokens :: 12 in (4 cached), 3 out \
 (1 thinking)\n- cost :: $0.10\n"
                    " m 1  not running  12 in, 3 out · $0.10 · context  ")
-                  ("- model :: recall\n" " recall  not running  costs · ")
+                  ("- model :: recall\n- tokens :: 0 in, 0 out\n"
+                   " recall  not running  costs · ")
                   ("- result :: failed\n" " choose a model  not running  ")))
     (passepartout-fake-with
       (with-temp-buffer
