@@ -46,6 +46,9 @@
   "The text of the header line.")
 (put 'passepartout-chat--header 'risky-local-variable t)
 
+(defvar-local passepartout-chat--shown nil
+  "What the text of the header line was made of.")
+
 (defvar-local passepartout-chat--own-header nil
   "A list of the header line that this buffer had before, or nil.")
 
@@ -178,9 +181,10 @@ HELP says what a click does."
    "Who answered last, and what kind of work it was\n\
 mouse-1: providers and models, mouse-3: preset of this chat"))
 
-(defun passepartout-chat--head-state (state)
-  "Return what is under way: STATE, or nil where that is what the core does."
-  (let ((word (or state (passepartout-status-word))))
+(defun passepartout-chat--head-state (state word)
+  "Return what is under way: STATE, or where that is nil what the core does.
+WORD says that."
+  (let ((word (or state word)))
     (cond
      ((equal state "answering")
       (passepartout-chat--head-part
@@ -239,18 +243,19 @@ mouse-1: what a model would be told, mouse-3: the last request"))))
          (base (passepartout-chat--base))
          (last (buffer-local-value 'passepartout-chat--last base))
          (preset (buffer-local-value 'passepartout-chat--preset base))
-         (between (propertize "  " 'face 'passepartout-quiet))
-         (header (concat
-                  " "
-                  (passepartout-chat--head-who last preset)
-                  between
-                  (passepartout-chat--head-state (car state))
-                  between
-                  (passepartout-chat--head-took last)
-                  between
-                  (propertize (cdr state) 'face 'passepartout-quiet))))
-    (unless (equal-including-properties header passepartout-chat--header)
-      (setq passepartout-chat--header header)
+         (word (passepartout-status-word))
+         (shown (list state word (passepartout-status-trouble-p) last preset)))
+    (unless (equal shown passepartout-chat--shown)
+      (setq passepartout-chat--shown shown
+            passepartout-chat--header
+            (concat " "
+                    (passepartout-chat--head-who last preset)
+                    "  "
+                    (passepartout-chat--head-state (car state) word)
+                    "  "
+                    (passepartout-chat--head-took last)
+                    "  "
+                    (propertize (cdr state) 'face 'passepartout-quiet)))
       (force-mode-line-update))))
 
 (defun passepartout-chat--show-state ()

@@ -333,7 +333,7 @@ says when; then g shows it here.\n"))))
                   (let ((title (passepartout-view-line (plist-get job :title)
                                                        80)))
                     (mapcar (lambda (at)
-                              (cons (encode-time (iso8601-parse at)) title))
+                              (cons (passepartout-view-parse-time at) title))
                             (plist-get job :ahead))))
                 (plist-get payload :jobs))))
 

@@ -131,7 +131,7 @@ the newest first.  An error is shown and ends it."
 (defun passepartout-memory--time (entry)
   "Return when ENTRY, a plist of one operation, was, in seconds, or 0."
   (or (ignore-errors
-        (float-time (encode-time (iso8601-parse (plist-get entry :at)))))
+        (float-time (passepartout-view-parse-time (plist-get entry :at))))
       0.0))
 
 (defun passepartout-memory--plot (entries)
