@@ -23,8 +23,8 @@
 
 ;; The lists that show what Passepartout does (trace, log, costs, skills
 ;; and so on) share here what they can do: going from item to item, an
-;; index for imenu, bookmarks that open a list again, columns that are
-;; sorted by a click, and a help that lists the keys.
+;; index for imenu, bookmarks that open a list again, and columns that
+;; are sorted by a click.
 ;;
 ;; An item is a stretch of text with the property
 ;; `passepartout-list-item', whose value is a list (KEY LABEL DATA): KEY
@@ -37,6 +37,8 @@
 (require 'seq)
 (eval-when-compile (require 'cl-lib) (require 'subr-x))
 
+(autoload 'passepartout-list-help "passepartout-list-help"
+  "Say what this buffer shows, and what each of its keys does." t)
 (declare-function bookmark-prop-get "bookmark" (bookmark prop))
 (declare-function org-imenu-get-tree "org" ())
 (declare-function outline-next-visible-heading "outline" (arg))
@@ -358,73 +360,6 @@ Beside the rows, or with a prefix argument, ask for a column."
   (unless name
     (user-error "This list has no columns to sort by"))
   (passepartout-list-sort-by name))
-
-;;;; Help
-
-(defun passepartout-list--keys-of (map prefix)
-  "Return the keys of MAP behind PREFIX, a vector, as (KEY . COMMAND) each."
-  (let (found)
-    (map-keymap-internal
-     (lambda (event binding)
-       (let ((keys (vconcat prefix (vector event))))
-         (cond
-          ((keymapp binding)
-           (setq found (append (passepartout-list--keys-of binding keys)
-                               found)))
-          ((and (symbolp binding) (commandp binding)
-                (not (memq event '(mouse-2 follow-link remap)))
-                (not (memq binding '(undefined ignore digit-argument
-                                     negative-argument))))
-           (push (cons (key-description keys) binding) found)))))
-     map)
-    found))
-
-(defun passepartout-list--keys (map shared)
-  "Return the keys of MAP and those of SHARED, which may be above it.
-What is above that is left out, and so is a key of SHARED that MAP has."
-  (let (own)
-    (while (and map (not (eq map shared)))
-      (setq own (append own (passepartout-list--keys-of map []))
-            map (keymap-parent map)))
-    (let ((keys (if (not map)
-                    (list (passepartout-list--keys-of (current-local-map) []) nil)
-                  (list own
-                        (seq-remove (lambda (key) (assoc (car key) own))
-                                    (passepartout-list--keys-of shared []))))))
-      (mapcar (lambda (keys)
-                (sort keys (lambda (one other)
-                             (string-collate-lessp (car one) (car other)))))
-              keys))))
-
-(defun passepartout-list--insert-keys (title keys)
-  "Insert KEYS below TITLE, each with what it does."
-  (when keys
-    (insert (propertize title 'face 'bold) "\n")
-    (dolist (key keys)
-      (insert "  ")
-      (insert-text-button (car key) 'type 'help-function
-                          'help-args (list (cdr key)))
-      (insert (make-string (max 1 (- 12 (string-width (car key)))) ?\s)
-              (car (split-string (or (documentation (cdr key))
-                                     (symbol-name (cdr key)))
-                                 "\n"))
-              "\n"))
-    (insert "\n")))
-
-(defun passepartout-list-help ()
-  "Say what this buffer shows, and what each of its keys does."
-  (interactive)
-  (require 'help-mode)
-  (let* ((keys (passepartout-list--keys
-                (current-local-map)
-                (symbol-value 'passepartout-view-mode-map)))
-         (about (car (split-string (or (documentation major-mode t) "")
-                                   "\n\n\\(?:\\\\{\\|In addition\\|This mode\\)"))))
-    (with-help-window (help-buffer)
-      (with-current-buffer standard-output
-        (insert (substitute-command-keys about) "\n\n")
-        (passepartout-list--insert-keys "Keys of this list" (car keys))
-        (passepartout-list--insert-keys "Keys of all lists" (cadr keys))))))
 
 ;;;; Setting up
 

@@ -251,6 +251,7 @@ them; about half of those seconds goes into collecting garbage."
     (define-key map (kbd "SPC") #'passepartout-query-show)
     (define-key map (kbd "e") #'passepartout-query-edit)
     (define-key map (kbd "s") #'passepartout-query-sort)
+    (define-key map (kbd "S") #'passepartout-query-sort)
     (define-key map (kbd "+") #'passepartout-query-more)
     (define-key map (kbd "w") #'passepartout-query-copy)
     (define-key map (kbd "C-x C-s") #'passepartout-query-save)
