@@ -44,7 +44,9 @@
   "How the providers stand, as the core said last.")
 
 (defvar-local passepartout-models--lists nil
-  "The drawn lists of models, an alist by the names of providers.")
+  "The lists of models, (NAME PAYLOAD . TEXT) each.
+NAME is that of a provider, TEXT its list as it is drawn: of hundreds of
+models none is drawn anew because another provider has answered.")
 
 (defvar-local passepartout-models--asked 0
   "How often everything was asked for here; older answers do not count.")
@@ -64,7 +66,8 @@
   "Keys of the buffer of models.")
 
 (define-derived-mode passepartout-models-mode passepartout-view-mode "Models"
-  "Major mode of the buffer of providers and their models.")
+  "Major mode of the buffer of providers and their models."
+  (setq passepartout-list--redraw #'passepartout-models--draw-sorted))
 
 ;;;; Drawing
 
@@ -110,6 +113,40 @@
                                   "\n")
                           'face 'passepartout-quiet)))))
 
+(defconst passepartout-models--columns
+  '(("Model" 47) ("Reads" 10 t) ("Price" nil))
+  "The columns of the lists of models.")
+
+(defun passepartout-models--price (price)
+  "Return the dollars that PRICE, in words, begins with, to sort by.
+What is not known comes behind all others."
+  (cond ((not (stringp price)) 1.0e9)
+        ((string-match "\\$\\([0-9]+\\(?:\\.[0-9]+\\)?\\)" price)
+         (string-to-number (match-string 1 price)))
+        ((string-prefix-p "unknown" price) 1.0e9)
+        (t 0)))
+
+(defun passepartout-models--row (name model)
+  "Return the row of MODEL, a plist, in the list of the provider NAME."
+  (let* ((id (plist-get model :name))
+         (context (plist-get model :context))
+         (whole (concat name "/" id)))
+    (list whole (passepartout-view-line whole 100) (list :name name :model id)
+          (list id
+                (cons (passepartout-models--size context)
+                      (if (natnump context) context -1))
+                (cons (plist-get model :price)
+                      (passepartout-models--price (plist-get model :price))))
+          (if (plist-get model :set) " >" "  "))))
+
+(defun passepartout-models--model-line (row)
+  "Return the line of ROW, with its properties."
+  (pcase-let ((`(,key ,label ,data (,id ,context ,price) ,mark) row))
+    (propertize (format "%s %s %10s  %s\n" mark
+                        (passepartout-models--column id 46)
+                        (car context) (car price))
+                'passepartout-list-item (list key label data))))
+
 (defun passepartout-models--list-text (payload)
   "Return the text of a list of models, PAYLOAD, with its properties."
   (let* ((name (plist-get payload :provider))
@@ -128,20 +165,13 @@
            "\n"
            (and (plist-get payload :unasked)
                 "  RET or g here asks it.\n")
-           (mapconcat
-            (lambda (model)
-              (let ((id (plist-get model :name)))
-                (propertize
-                 (format "%s %s %10s  %s\n"
-                         (if (plist-get model :set) " >" "  ")
-                         (passepartout-models--column id 46)
-                         (passepartout-models--size (plist-get model :context))
-                         (plist-get model :price))
-                 'passepartout-list-item
-                 (list (concat name "/" id)
-                       (passepartout-view-line (concat name "/" id) 100)
-                       (list :name name :model id)))))
-            models "")
+           (mapconcat #'passepartout-models--model-line
+                      (passepartout-list-sorted
+                       passepartout-models--columns
+                       (mapcar (lambda (model)
+                                 (passepartout-models--row name model))
+                               models))
+                      "")
            (and (> more 0)
                 (format "  %d more are not listed here; \
 `passepartout models' lists all.\n"
@@ -167,7 +197,8 @@
               (propertize
                (concat "RET uses the model or provider at point, C-u RET for \
 good; M-<up> and M-<down> move\na provider; u takes your choice back; g asks \
-anew; ? shows all keys; q leaves.\nPrices are for a million tokens.\n\n")
+anew; S sorts models; ? shows all keys;\nq leaves.  Prices are for a million \
+tokens.\n\n")
                'face 'passepartout-quiet))
       (dolist (provider (plist-get standings :providers))
         (let* ((name (plist-get provider :name))
@@ -184,8 +215,18 @@ work.\n"
         (insert "  " (passepartout-view-line (car slot) 20) ": "
                 (passepartout-view-line (mapconcat #'identity (cdr slot) ", "))
                 "\n"))
+      (when (seq-some (lambda (entry) (plist-get (cadr entry) :models))
+                      passepartout-models--lists)
+        (insert "\n")
+        (passepartout-list-head passepartout-models--columns))
       (dolist (entry passepartout-models--lists)
-        (insert "\n" (cdr entry))))))
+        (insert "\n" (cddr entry))))))
+
+(defun passepartout-models--draw-sorted ()
+  "Draw the lists of models in the order by which they are sorted now."
+  (dolist (entry passepartout-models--lists)
+    (setcdr (cdr entry) (passepartout-models--list-text (cadr entry))))
+  (passepartout-models--draw))
 
 ;;;; Asking
 
@@ -193,21 +234,21 @@ work.\n"
   "Return the name of the provider of ENTRY, such as \"far/model\"."
   (car (split-string entry "/")))
 
-(defun passepartout-models--put (name text)
-  "Let TEXT be what stands in the list of the provider NAME."
-  (let ((entry (assoc name passepartout-models--lists)))
+(defun passepartout-models--put (name payload)
+  "Let PAYLOAD be what is known of the list of the provider NAME."
+  (let ((entry (assoc name passepartout-models--lists))
+        (known (cons payload (passepartout-models--list-text payload))))
     (if entry
-        (setcdr entry text)
+        (setcdr entry known)
       (setq passepartout-models--lists
-            (append passepartout-models--lists (list (cons name text)))))))
+            (append passepartout-models--lists (list (cons name known)))))))
 
 (defun passepartout-models--fetch-list (name more)
   "Ask for the models of the provider NAME; MORE is added to what is asked."
   (let ((buffer (current-buffer))
         (asked passepartout-models--asked))
     (passepartout-models--put
-     name (passepartout-models--list-text
-           (list :provider name :why "it is being asked …")))
+     name (list :provider name :why "it is being asked …"))
     (passepartout-request
      :model-list `(:provider ,name ,@more)
      (lambda (payload)
@@ -216,11 +257,10 @@ work.\n"
            (when (eql asked passepartout-models--asked)
              (passepartout-models--put
               name
-              (passepartout-models--list-text
-               (append `(:provider ,name
-                         :unasked ,(and (plist-get payload :why)
-                                        (not (plist-get payload :at))))
-                       payload)))
+              (append `(:provider ,name
+                        :unasked ,(and (plist-get payload :why)
+                                       (not (plist-get payload :at))))
+                      payload))
              (passepartout-models--draw))))))))
 
 (defun passepartout-models--fetch (&optional fresh)
