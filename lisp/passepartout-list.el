@@ -28,8 +28,8 @@
 ;;
 ;; An item is a stretch of text with the property
 ;; `passepartout-list-item', whose value is a list (KEY LABEL DATA): KEY
-;; names the item from one drawing to the next, LABEL names it for
-;; people, and DATA is what commands work on.
+;; names the item from one drawing to the next and stands in bookmarks,
+;; LABEL names it for people, and DATA is what commands work on.
 
 ;;; Code:
 
@@ -76,6 +76,10 @@
        ,@body
        (put-text-property ,begin (point) 'passepartout-list-item
                           (list ,key ,label ,data)))))
+
+(defun passepartout-list-key (&rest words)
+  "Return a key for what WORDS say, without saying it: it may be private."
+  (secure-hash 'sha1 (encode-coding-string (format "%S" words) 'utf-8)))
 
 (defun passepartout-list-data (&optional position)
   "Return the data of the item at POSITION, or at point, or nil."

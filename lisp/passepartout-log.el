@@ -53,7 +53,7 @@ What went wrong is an item: `n' goes from one to the next."
                         " " text "\n")))
     (if (member level '("error" "warning" "warn"))
         (propertize shown 'passepartout-list-item
-                    (list (format "%s %s" at text)
+                    (list (passepartout-list-key at text)
                           (passepartout-view-line text 80) line))
       shown)))
 

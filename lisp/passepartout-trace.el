@@ -186,7 +186,7 @@ followed, and a dot who wanted the same."
   (let ((asked (passepartout-view-line (plist-get turn :asked) 100))
         (actions (plist-get turn :trace)))
     ;; Why a turn went as it did is asked of its first action.
-    (passepartout-list-item (format "%s %s" (plist-get turn :at) asked)
+    (passepartout-list-item (passepartout-list-key (plist-get turn :at) asked)
         (concat (passepartout-view-time (plist-get turn :at)) " " asked)
         (passepartout-trace--decision (car actions))
       (passepartout-trace--insert-about turn))
