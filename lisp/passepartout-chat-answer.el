@@ -38,6 +38,7 @@
 (require 'passepartout-chat-place)
 (require 'passepartout-chat-below)
 (require 'passepartout-chat-fork)
+(require 'passepartout-chat-head)
 (eval-when-compile (require 'subr-x))
 
 (defvar passepartout-chat-mode)
@@ -193,9 +194,6 @@ Point and windows stay; in a folded answer the text is folded too."
               (overlay-get overlay 'passepartout-chat-role))
             (overlays-at (max (point-min) (- position 2)))))
 
-(defvar-local passepartout-chat--preset nil
-  "The preset of this conversation, as the core said last, or nil.")
-
 (defun passepartout-chat--done (payload _meta)
   "Finish the answer of the turn in PAYLOAD."
   (let ((turn (passepartout-chat--find-turn (plist-get payload :turn))))
@@ -207,6 +205,7 @@ Point and windows stay; in a folded answer the text is folded too."
              buffer (lambda ()
                       (setq passepartout-chat--preset
                             (plist-get payload :preset))
+                      (passepartout-chat--head-note payload)
                       (passepartout-chat--finish turn payload)
                       (save-restriction
                         (widen)
@@ -338,69 +337,16 @@ What goes wrong in one of them keeps none of the others."
                              "The core was stopped."))
              nil)))))
 
-;;;; State in the header line
-
-(defvar-local passepartout-chat--header nil
-  "The text of the header line.")
-
-(defun passepartout-chat--state ()
-  "Return what this chat does and what can be done, as a cons."
-  (let ((base (passepartout-chat--base)))
-    (cond
-     ((with-current-buffer base (passepartout-chat--held-text)))
-     ((seq-some (lambda (turn) (eq (passepartout-chat--turn-buffer turn) base))
-                passepartout-chat--turns)
-      '("answering" . "C-c C-k stops it"))
-     (t (cons nil
-              (if (> (passepartout-status--count) 0)
-                  "M-x passepartout-flight-plans"
-                "C-c RET sends, or goes to the next question"))))))
-
-(defun passepartout-chat--show-own-state ()
-  "Bring the header line of this buffer up to date."
-  (let* ((state (passepartout-chat--state))
-         (header (concat
-                  " Passepartout  "
-                  (if (car state)
-                      (propertize (car state) 'face 'passepartout-attention)
-                    (passepartout-status-text))
-                  (let ((preset (buffer-local-value
-                                 'passepartout-chat--preset
-                                 (passepartout-chat--base))))
-                    (if preset
-                        (format ", preset %s"
-                                (passepartout-view-line preset 40))
-                      ""))
-                  (propertize (concat "  " (cdr state))
-                              'face 'passepartout-quiet)))
-         ;; A heading may hold a percent sign, which a header line acts on.
-         (header (replace-regexp-in-string "%" "%%" header t t)))
-    (unless (equal header passepartout-chat--header)
-      (setq passepartout-chat--header header)
-      (force-mode-line-update))))
-
-(defun passepartout-chat--show-state ()
-  "Bring the header line of this chat up to date, wherever it is shown."
-  (let ((base (passepartout-chat--base)))
-    (dolist (buffer (buffer-list))
-      (when (and (eq base (or (buffer-base-buffer buffer) buffer))
-                 (buffer-local-value 'passepartout-chat-mode buffer))
-        (with-current-buffer buffer
-          (passepartout-chat--show-own-state))))))
-
-(defun passepartout-chat--status (_payload _meta)
-  "Bring the header lines of the chats up to date."
-  (dolist (buffer (buffer-list))
-    (when (buffer-local-value 'passepartout-chat-mode buffer)
-      (with-current-buffer buffer
-        (passepartout-chat--show-own-state)))))
+(defun passepartout-chat--answering-p (base)
+  "Return non-nil while an answer arrives in BASE, the buffer of a chat."
+  (seq-some (lambda (turn) (eq (passepartout-chat--turn-buffer turn) base))
+            passepartout-chat--turns))
 
 ;;;; Subscriptions
 
 (passepartout-subscribe :event :turn-started #'passepartout-chat--started)
 (passepartout-subscribe :stream-chunk nil #'passepartout-chat--chunk)
 (passepartout-subscribe :response :turn-done #'passepartout-chat--done)
-(passepartout-subscribe :status nil #'passepartout-chat--status)
 (passepartout-subscribe :status nil #'passepartout-chat--stopped)
 
 (provide 'passepartout-chat-answer)

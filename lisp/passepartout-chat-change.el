@@ -33,7 +33,7 @@
 (require 'passepartout)
 (require 'passepartout-events)
 
-(declare-function passepartout-chat--show-state "passepartout-chat-answer" ())
+(declare-function passepartout-chat--show-state "passepartout-chat-head" ())
 
 ;;;; Undo
 

@@ -266,7 +266,7 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (unless (or visual-line-mode (not truncate-lines))
     (setq passepartout-chat--wrapped t)
     (visual-line-mode 1))
-  (setq header-line-format '(:eval passepartout-chat--header))
+  (passepartout-chat--head-set)
   (org-with-wide-buffer
    (passepartout-chat--hide-roles (point-min) (point-max))
    (passepartout-chat--fold-drawers)
@@ -289,7 +289,7 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (when passepartout-chat--wrapped
     (kill-local-variable 'passepartout-chat--wrapped)
     (visual-line-mode -1))
-  (kill-local-variable 'header-line-format))
+  (passepartout-chat--head-lift))
 
 (defun passepartout-chat--killed ()
   "Stop every turn of the chat that is being killed, and close it."

@@ -38,7 +38,7 @@
 
 (defvar passepartout-clients-mode-map
   (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "p") #'passepartout-clients-grant-private)
+    (define-key map (kbd "v") #'passepartout-clients-grant-private)
     (define-key map (kbd "a") #'passepartout-clients-grant-approve)
     (define-key map (kbd "w") #'passepartout-clients-withdraw)
     (define-key map (kbd "k") #'passepartout-clients-end)
@@ -52,7 +52,7 @@
 
 (defun passepartout-clients--at-point ()
   "Return the client at point that is ruled here."
-  (let ((client (get-text-property (point) 'passepartout-client)))
+  (let ((client (passepartout-list-data)))
     (cond
      ((not client) (user-error "There is no client here"))
      ((not (plist-get client :ruled))
@@ -115,7 +115,9 @@ A plan may hold what is private, so it sees that as well."
 
 (defun passepartout-clients--insert (client)
   "Insert CLIENT, a plist, with what it may do."
-  (let ((from (point)))
+  (passepartout-list-item (plist-get client :id)
+      (passepartout-clients--name client)
+      client
     (insert (propertize "* " 'face 'passepartout-title)
             (passepartout-clients--name client)
             (if (plist-get client :self) " (here)" "") "\n  "
@@ -132,19 +134,22 @@ A plan may hold what is private, so it sees that as well."
     (when (plist-get client :doubt)
       (insert "  " (passepartout-view-line (plist-get client :doubt) 400)
               "\n"))
-    (insert "\n")
-    (put-text-property from (point) 'passepartout-client client)))
+    (insert "\n")))
 
 (defun passepartout-clients--draw (payload)
   "Draw PAYLOAD, the answer of the core, in the current buffer."
   (passepartout-view-draw
     (insert (propertize "Clients\n" 'face 'passepartout-title)
             (propertize
-             (concat "p lets a program see what is private, a lets it decide"
+             (concat "v lets a program see what is private, a lets it decide"
                      " about plans, w takes\nthat back, k ends its"
-                     " connection, g asks again, q leaves.\n\n")
+                     " connection, g asks again, ? shows all keys, q leaves."
+                     "\n\n")
              'face 'passepartout-quiet))
-    (mapc #'passepartout-clients--insert (plist-get payload :clients))))
+    (if (plist-get payload :clients)
+        (mapc #'passepartout-clients--insert (plist-get payload :clients))
+      (insert "Nobody is connected.  The manual says under “Programs that \
+connect” how one is;\ng asks again.\n"))))
 
 (defun passepartout-clients--fetch ()
   "Ask the core for its clients and draw them."
@@ -155,12 +160,9 @@ A plan may hold what is private, so it sees that as well."
 (defun passepartout-clients ()
   "Show which programs are connected, and what each may do."
   (interactive)
-  (let ((buffer (passepartout-view-buffer passepartout-clients--buffer-name
-                                          'passepartout-clients-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-view--refresh #'passepartout-clients--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-clients--fetch)))
+  (passepartout-view-open passepartout-clients--buffer-name
+                          'passepartout-clients-mode 'passepartout-clients
+                          #'passepartout-clients--fetch))
 
 (provide 'passepartout-clients)
 ;;; passepartout-clients.el ends here

@@ -29,6 +29,7 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-plot)
 (require 'passepartout-query)
 (require 'passepartout-view)
 (require 'seq)
@@ -56,9 +57,9 @@ It is a plist, as `passepartout-chat-question' returns it.")
     (define-key map (kbd "RET") #'passepartout-context-visit)
     (define-key map (kbd "+") #'passepartout-context-pin)
     (define-key map (kbd "-") #'passepartout-context-drop)
+    (define-key map (kbd "k") #'passepartout-context-drop)
     (define-key map (kbd "=") #'passepartout-context-as-it-comes)
     (define-key map (kbd "e") #'passepartout-context-other-reader)
-    (define-key map (kbd "?") #'describe-mode)
     map)
   "Keys of the buffer of what a model is told.")
 
@@ -90,26 +91,29 @@ focus, too large: with what is below it, it takes more than a prompt holds.
 
 \\{passepartout-context-mode-map}")
 
-(defun passepartout-context--insert-row (node)
-  "Insert NODE, a plist of one heading that was considered, as a line."
-  (let ((begin (point))
-        (rendered (substring (symbol-name (plist-get node :rendered)) 1)))
-    (insert (propertize (format "  %-5s" rendered)
-                        'face (if (equal rendered "out")
-                                  'passepartout-quiet
-                                'passepartout-good))
-            (format " %6s  " (if (equal rendered "out")
-                                 ""
-                               (plist-get node :tokens)))
-            (if (plist-get node :id)
-                (passepartout-view-line (plist-get node :title) 60)
-              (propertize "(a private heading)" 'face 'passepartout-quiet))
-            (propertize (concat "  " (passepartout-view-line
-                                      (plist-get node :reason) 80)
-                                (if (plist-get node :private) ", private" ""))
-                        'face 'passepartout-subtitle)
-            "\n")
-    (put-text-property begin (point) 'passepartout-context-node node)))
+(defconst passepartout-context--columns
+  '(("How" 5) ("Tokens" 6 t) ("Heading" 40) ("Why" nil))
+  "The columns of the list of headings.")
+
+(defun passepartout-context--row (node)
+  "Return the row of NODE, a plist of one heading that was considered."
+  (let* ((rendered (substring (symbol-name (plist-get node :rendered)) 1))
+         (out (equal rendered "out"))
+         (title (if (plist-get node :id)
+                    (passepartout-view-line (plist-get node :title) 60)
+                  "(a private heading)")))
+    (list (plist-get node :id) title node
+          (list (propertize rendered 'face (if out 'passepartout-quiet
+                                             'passepartout-good))
+                (cons (if out "" (format "%s" (plist-get node :tokens)))
+                      (plist-get node :tokens))
+                (if (plist-get node :id) title
+                  (propertize title 'face 'passepartout-quiet))
+                (propertize (concat (passepartout-view-line
+                                     (plist-get node :reason) 80)
+                                    (if (plist-get node :private)
+                                        ", private" ""))
+                            'face 'passepartout-subtitle)))))
 
 (defun passepartout-context--insert-rows (title nodes &optional parts)
   "Insert NODES below TITLE, if there are any, with what they take in all.
@@ -127,7 +131,8 @@ stand in any; the rest of that are the lines around them."
 around them, %d in all" own around (+ own around))
                          ""))
                'face 'passepartout-title)))
-    (mapc #'passepartout-context--insert-row nodes)))
+    (passepartout-list-rows passepartout-context--columns
+                            (mapcar #'passepartout-context--row nodes))))
 
 (defun passepartout-context--sum (sections &optional names)
   "Return the tokens of SECTIONS in all, or of those that NAMES names."
@@ -137,6 +142,23 @@ around them, %d in all" own around (+ own around))
                          0))
                      sections)))
 
+(defun passepartout-context--plot (payload sections sum)
+  "Insert a map of SECTIONS, which take SUM in all, in the room of PAYLOAD."
+  (let* ((factor (string-to-number (or (plist-get payload :factor) "1")))
+         (most (plist-get payload :most))
+         ;; The room is counted as the provider counts.
+         (room (if (and (numberp most) (> factor 0)) (floor most factor) sum)))
+    (when (> sum 0)
+      (passepartout-plot-stack
+       (mapcar (lambda (section)
+                 (cons (passepartout-view-line (car section) 24)
+                       (cadr section)))
+               sections)
+       room
+       (if (> room sum)
+           (format "%d of %d tokens, %d%%" sum room (/ (* 100 sum) room))
+         (format "%d tokens" sum))))))
+
 (defun passepartout-context--insert-sections (payload)
   "Insert the parts of the request of PAYLOAD, and their sum."
   (let* ((sections (plist-get payload :sections))
@@ -144,10 +166,15 @@ around them, %d in all" own around (+ own around))
          (factor (plist-get payload :factor)))
     (insert (propertize "\nParts of the request, in tokens\n"
                         'face 'passepartout-title))
+    (passepartout-context--plot payload sections sum)
     (dolist (section (append sections (list (list "in all" sum))))
-      (insert (format "  %-24s %6d\n"
-                      (passepartout-view-line (car section) 24)
-                      (cadr section))))
+      (insert (format "  %-24s %6d" (passepartout-view-line (car section) 24)
+                      (cadr section))
+              (if (eql sum (cadr section)) ""
+                (propertize
+                 (concat "  " (passepartout-plot-bar (cadr section) sum 30))
+                 'face 'passepartout-quiet))
+              "\n"))
     (when (and factor (not (eq (plist-get payload :place) :builtin)))
       (insert (format "  %s counts them as %d (times %s), of at most %d.\n"
                       (passepartout-view-line (plist-get payload :provider) 60)
@@ -195,8 +222,8 @@ each%s.\n" budget
               (propertize
                (concat "RET visits, + pins, - drops, = takes that back (with "
                        "C-u it is kept on the heading);\ne shows it for the "
-                       "other reader, g asks again, ? says what the words "
-                       "mean, q leaves.\n\n")
+                       "other reader, S sorts, g asks again, ? says what the "
+                       "words mean,\nq leaves.\n\n")
                'face 'passepartout-quiet)
               (if (string-empty-p query)
                   "No question has been asked yet.\n"
@@ -204,6 +231,11 @@ each%s.\n" budget
               (passepartout-context--asked payload)
               (passepartout-context--room payload))
       (passepartout-context--insert-sections payload)
+      (insert "\n")
+      (if nodes
+          (passepartout-list-head passepartout-context--columns)
+        (insert "No note was considered: there is none yet, or none is \
+near the question.\nM-x passepartout-rescan reads them again.\n"))
       (passepartout-context--insert-rows
        "Notes" (seq-remove outline-p in)
        (passepartout-context--sum sections '("notes")))
@@ -249,18 +281,16 @@ With a prefix argument, ask for a QUERY and show those for it."
      (list (cond (current-prefix-arg (read-string "Context of the question: "))
                  ((and text (not (string-blank-p text))) text))
            chat)))
-  (let ((buffer (passepartout-view-buffer passepartout-context--buffer-name
-                                          'passepartout-context-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-context--query query
-            passepartout-context--chat chat
-            passepartout-view--refresh #'passepartout-context--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-context--fetch)))
+  (passepartout-view-open passepartout-context--buffer-name
+                          'passepartout-context-mode 'passepartout-context
+                          #'passepartout-context--fetch
+                          (lambda ()
+                            (setq passepartout-context--query query
+                                  passepartout-context--chat chat))))
 
 (defun passepartout-context--node ()
   "Return the heading of the line at point, a plist."
-  (let ((node (get-text-property (point) 'passepartout-context-node)))
+  (let ((node (passepartout-list-data)))
     (cond ((null node) (user-error "There is no heading on this line"))
           ((null (plist-get node :id))
            (user-error "This heading is private here"))

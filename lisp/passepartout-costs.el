@@ -28,7 +28,9 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-plot)
 (require 'passepartout-view)
+(eval-when-compile (require 'subr-x))
 
 (declare-function passepartout-chat--session "passepartout-chat-text" ())
 
@@ -55,31 +57,118 @@
 (define-derived-mode passepartout-costs-mode passepartout-view-mode "Costs"
   "Major mode of the buffer of what calls of models cost.")
 
-(defun passepartout-costs--count (number)
-  "Return NUMBER, a count or nil, short enough for a column."
-  (let ((number (or number 0)))
-    (cond ((< number 100000) (format "%d" number))
-          ((< number 10000000) (format "%dk" (/ number 1000)))
-          (t (format "%dM" (/ number 1000000))))))
+(defconst passepartout-costs--columns
+  '(("For" 34) ("Calls" 6 t) ("Tok. in" 8 t) ("Cached" 8 t) ("Tok. out" 8 t)
+    ("Cost" nil))
+  "The columns of the list of costs.")
 
-(defun passepartout-costs--insert-row (row)
-  "Insert ROW, a plist of what calls come to together, as a line."
+(defun passepartout-costs--dollars (cost)
+  "Return the dollars that COST, words of the core, begins with, or 0."
+  (if (string-match "\\$\\([0-9]+\\(?:\\.[0-9]+\\)?\\)" (or cost ""))
+      (string-to-number (match-string 1 cost))
+    0))
+
+(defun passepartout-costs--cells (row)
+  "Return the cells of ROW, a plist of what calls come to together."
   (let ((failed (or (plist-get row :failed) 0))
-        (label (truncate-string-to-width
-                (passepartout-view-line (plist-get row :label) 100)
-                34 0 ?\s "…")))
-    (insert "  " label
-            (format " %6s %8s %8s %8s  "
-                    (passepartout-costs--count (plist-get row :calls))
-                    (passepartout-costs--count (plist-get row :tokens-in))
-                    (passepartout-costs--count (plist-get row :tokens-cached))
-                    (passepartout-costs--count (plist-get row :tokens-out)))
-            (passepartout-view-line (plist-get row :cost) 60)
-            (if (> failed 0)
-                (propertize (format "  (%d not answered)" failed)
-                            'face 'passepartout-quiet)
-              "")
-            "\n")))
+        (cost (plist-get row :cost)))
+    `(,(passepartout-view-line (plist-get row :label) 100)
+      ,@(mapcar (lambda (key)
+                  (let ((number (or (plist-get row key) 0)))
+                    (cons (passepartout-view-count number) number)))
+                '(:calls :tokens-in :tokens-cached :tokens-out))
+      (,(concat " " (passepartout-view-line cost 60)
+                (if (> failed 0)
+                    (propertize (format "  (%d not answered)" failed)
+                                'face 'passepartout-quiet)
+                  ""))
+       . ,(passepartout-costs--dollars cost)))))
+
+(defun passepartout-costs--row (row)
+  "Return ROW, a plist of what calls come to together, as one of the list."
+  (let ((label (passepartout-view-line (plist-get row :label) 100)))
+    (list (or (plist-get row :id) label) label row
+          (passepartout-costs--cells row))))
+
+;;;; Pictures
+
+(defun passepartout-costs--tokens (row)
+  "Return how many tokens the calls of ROW, a plist, read and wrote."
+  (+ (or (plist-get row :tokens-in) 0) (or (plist-get row :tokens-out) 0)))
+
+(defun passepartout-costs--days (rows)
+  "Return the days of ROWS without a gap, as (DAY . ROW), 31 at most.
+ROW is nil on a day without a call."
+  (let* ((days (sort (seq-filter
+                      (lambda (day)
+                        (string-match-p
+                         "\\`[0-9]\\{4\\}-[01][0-9]-[0-3][0-9]\\'" day))
+                      (mapcar (lambda (row) (or (plist-get row :label) ""))
+                              rows))
+                     #'string<))
+         (first (car days))
+         (last (car (last days)))
+         ;; At noon no change of the clock makes it another day.
+         (time (and last (ignore-errors (date-to-time (concat last " 12:00")))))
+         found)
+    (while (and time (< (length found) 31))
+      (let ((day (format-time-string "%F" time)))
+        (push (cons day (seq-find (lambda (row)
+                                    (equal day (plist-get row :label)))
+                                  rows))
+              found)
+        (setq time (and (string< first day) (time-subtract time 86400)))))
+    found))
+
+(defun passepartout-costs--plot-days (rows)
+  "Insert columns of the days of ROWS."
+  (let ((days (passepartout-costs--days rows)))
+    (when (cdr days)
+      (let ((costs (mapcar (lambda (day)
+                             (cons (car day)
+                                   (passepartout-costs--dollars
+                                    (plist-get (cdr day) :cost))))
+                           days))
+            (tokens (mapcar (lambda (day)
+                              (cons (car day)
+                                    (passepartout-costs--tokens (cdr day))))
+                            days)))
+        (passepartout-plot-columns
+         (list (list "Cost" costs
+                     (format "$%.2f" (apply #'max (mapcar #'cdr costs))))
+               (list "Tokens" tokens
+                     (passepartout-view-count
+                      (apply #'max (mapcar #'cdr tokens))))))))))
+
+(defun passepartout-costs--plot-bars (rows)
+  "Insert bars of the ROWS that cost or took most."
+  (let ((rows (seq-take
+               (seq-sort-by (lambda (row)
+                              (+ (* 1e9 (passepartout-costs--dollars
+                                         (plist-get row :cost)))
+                                 (passepartout-costs--tokens row)))
+                            #'> rows)
+               8)))
+    (when (cdr rows)
+      (passepartout-plot-bars
+       '("Cost" "Tokens")
+       (mapcar (lambda (row)
+                 (let ((dollars (passepartout-costs--dollars
+                                 (plist-get row :cost)))
+                       (tokens (passepartout-costs--tokens row)))
+                   (list (passepartout-view-line (plist-get row :label) 40)
+                         (cons dollars (format "$%.2f" dollars))
+                         (cons tokens (passepartout-view-count tokens)))))
+               rows)))))
+
+(defun passepartout-costs--plot (payload)
+  "Insert a picture of PAYLOAD, the answer of the core."
+  (funcall (if (equal (plist-get payload :by) "day")
+               #'passepartout-costs--plot-days
+             #'passepartout-costs--plot-bars)
+           (plist-get payload :rows)))
+
+;;;; The list
 
 (defun passepartout-costs--insert-lines (title lines)
   "Insert LINES below TITLE, if there are any."
@@ -97,18 +186,23 @@
                         'face 'passepartout-title)
             (propertize
              (concat "By d day, h heading, s skill, m provider and model, "
-                     "b background;\ng asks again, q leaves.\n\n")
+                     "b background;\nS sorts, g asks again, ? shows all keys, "
+                     "q leaves.\n\n")
              'face 'passepartout-quiet))
     (if (eql (plist-get payload :calls) 0)
-        (insert "No model was asked yet that is not built in.\n")
-      (insert (propertize (concat "  " (make-string 34 ?\s)
-                                  "  calls  tok. in   cached tok. out  cost\n")
-                          'face 'passepartout-quiet))
-      (mapc #'passepartout-costs--insert-row (plist-get payload :rows))
+        (insert "No model was asked yet that is not built in.  \
+M-x passepartout-setup adds a\nprovider, M-x passepartout-models shows those \
+that there are.\n")
+      (passepartout-costs--plot payload)
+      (passepartout-list-head passepartout-costs--columns)
+      (passepartout-list-rows passepartout-costs--columns
+                              (mapcar #'passepartout-costs--row
+                                      (plist-get payload :rows)))
       (when (> (or (plist-get payload :more) 0) 0)
         (insert (format "  %d more are not listed; the sum has them.\n"
                         (plist-get payload :more))))
-      (passepartout-costs--insert-row payload))
+      (passepartout-list-row passepartout-costs--columns
+                             (passepartout-costs--cells payload)))
     (passepartout-costs--insert-lines "Caps" (plist-get payload :caps))
     (passepartout-costs--insert-lines "To be known"
                                       (plist-get payload :notes))))
@@ -160,14 +254,12 @@
 In a chat, the cap of its conversation is shown as well."
   (interactive)
   (let ((session (and (bound-and-true-p passepartout-chat-mode)
-                      (passepartout-chat--session)))
-        (buffer (passepartout-view-buffer passepartout-costs--buffer-name
-                                          'passepartout-costs-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-costs--session session
-            passepartout-view--refresh #'passepartout-costs--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-costs--fetch)))
+                      (passepartout-chat--session))))
+    (passepartout-view-open passepartout-costs--buffer-name
+                            'passepartout-costs-mode 'passepartout-costs
+                            #'passepartout-costs--fetch
+                            (lambda ()
+                              (setq passepartout-costs--session session)))))
 
 (provide 'passepartout-costs)
 ;;; passepartout-costs.el ends here

@@ -181,12 +181,18 @@ compiler, then M-x passepartout-module-build, or make build in the sources."))
       (insert (propertize "Doctor: " 'face 'passepartout-title)
               (passepartout-view-word worst)
               "\n"
-              (propertize "g checks again, q leaves.\n\n"
+              (propertize "g checks again, ? shows all keys, q leaves.\n\n"
                           'face 'passepartout-quiet))
       (dolist (state passepartout-doctor--order)
         (dolist (check checks)
           (when (equal state (plist-get check :state))
-            (passepartout-doctor--insert check))))
+            (passepartout-list-item (or (plist-get check :title)
+                                        (plist-get check :name))
+                (passepartout-view-line (or (plist-get check :title)
+                                            (plist-get check :name))
+                                        60)
+                check
+              (passepartout-doctor--insert check)))))
       (insert "\n" (or note "") "\n")
       (passepartout-view-button
        "[ask the model providers too]"
@@ -242,12 +248,13 @@ With a prefix argument (GATES), also try acts that must never
 happen, such as sending a key or leaving a command's confinement,
 in a scratch folder, and say what held."
   (interactive "P")
-  (let ((buffer (passepartout-view-buffer passepartout-doctor--buffer-name
-                                          'passepartout-view-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-view--refresh #'passepartout-doctor--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-doctor--fetch nil gates)))
+  (let ((first gates))
+    (passepartout-view-open
+     passepartout-doctor--buffer-name 'passepartout-view-mode
+     'passepartout-doctor
+     ;; Only this once: what is asked again tries no gates.
+     (lambda ()
+       (passepartout-doctor--fetch nil (prog1 first (setq first nil)))))))
 
 (provide 'passepartout-doctor)
 ;;; passepartout-doctor.el ends here

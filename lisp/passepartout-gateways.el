@@ -33,37 +33,32 @@
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-view)
-(require 'tabulated-list)
 
 (defconst passepartout-gateways--buffer-name "*Passepartout gateways*"
   "The name of the buffer of messengers.")
 
 (defvar passepartout-gateways-mode-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map tabulated-list-mode-map)
+    (set-keymap-parent map passepartout-view-mode-map)
     (define-key map (kbd "l") #'passepartout-gateways-link)
-    (define-key map (kbd "p") #'passepartout-gateway-pair)
+    (define-key map (kbd "c") #'passepartout-gateway-pair)
     (define-key map (kbd "a") #'passepartout-gateways-allow)
     (define-key map (kbd "k") #'passepartout-gateways-take-away)
     map)
   "Keys of the buffer of messengers.")
 
-(define-derived-mode passepartout-gateways-mode tabulated-list-mode "Gateways"
-  "Major mode of the buffer of messengers.
-\\<passepartout-gateways-mode-map>\\[passepartout-gateways-link] links the \
-messenger at point, \\[passepartout-gateway-pair] makes a
-pairing code, \\[passepartout-gateways-allow] lets the sender at point in, \
-\\[passepartout-gateways-take-away] takes away what is
-at point."
-  (setq tabulated-list-format [("Platform" 10 t) ("Linked as" 20 t)
-                               ("Sender" 32 t) ("State" 0 t)]
-        tabulated-list-padding 1)
-  (add-hook 'tabulated-list-revert-hook #'passepartout-gateways--fetch nil t)
-  (tabulated-list-init-header))
+(define-derived-mode passepartout-gateways-mode passepartout-view-mode
+  "Gateways"
+  "Major mode of the buffer of messengers."
+  :interactive nil)
+
+(defconst passepartout-gateways--columns
+  '(("Platform" 10) ("Linked as" 20) ("Sender" 32) ("State" nil))
+  "The columns of the list of messengers.")
 
 (defun passepartout-gateways--here ()
   "Return what is at point: (PLATFORM SENDER STATE), SENDER being nil at none."
-  (or (tabulated-list-get-id) (user-error "Point is at no messenger")))
+  (or (passepartout-list-data) (user-error "Point is at no messenger")))
 
 (defun passepartout-gateways--do (what platform sender then)
   "Have WHAT done about PLATFORM and SENDER, and call THEN with the answer."
@@ -121,7 +116,7 @@ They send it as a message, within ten minutes; then let them in with
 \\[passepartout-gateways].  It counts once."
   (interactive
    (list (or (car (and (derived-mode-p 'passepartout-gateways-mode)
-                       (tabulated-list-get-id)))
+                       (passepartout-list-data)))
              "telegram")))
   (passepartout-gateways--do
    :pair platform nil
@@ -130,56 +125,67 @@ They send it as a message, within ten minutes; then let them in with
 at its sender in M-x passepartout-gateways"
               (passepartout-view-line (plist-get payload :code) 20)))))
 
-(defun passepartout-gateways--entries (payload)
-  "Return the rows of PAYLOAD, the answer of the core."
-  (let (rows)
-    (dolist (gateway (plist-get payload :gateways))
-      (let ((platform (passepartout-view-line (plist-get gateway :platform) 20))
-            (named (if (plist-get gateway :linked)
-                       (passepartout-view-line
-                        (or (plist-get gateway :named) "linked") 40)
-                     "-")))
-        (push (list (list platform nil nil)
-                    (vector platform named ""
-                            (passepartout-view-line (plist-get gateway :state)
-                                                    200)))
-              rows)
-        (dolist (kind '(:allowed :strangers))
-          (dolist (known (plist-get gateway kind))
-            (let* ((sender (passepartout-view-line (plist-get known :sender) 40))
-                   (state (cond ((eq kind :allowed) 'allowed)
-                                ((plist-get known :paired) 'paired)
-                                (t 'stranger))))
-              (push (list (list platform sender state)
-                          (vector platform ""
-                                  (concat sender " "
-                                          (passepartout-view-line
-                                           (plist-get known :name) 60))
-                                  (pcase state
-                                    ('allowed "let in; k takes that back")
-                                    ('paired "sent the code; a lets in")
-                                    (_ "not let in, gets no answer"))))
-                    rows))))))
-    (nreverse rows)))
+(defun passepartout-gateways--rows (gateway)
+  "Return the rows of GATEWAY, a plist: its own, and those of its senders."
+  (let* ((platform (passepartout-view-line (plist-get gateway :platform) 20))
+         (rows
+          (list
+           (list platform platform (list platform nil nil)
+                 (list platform
+                       (if (plist-get gateway :linked)
+                           (passepartout-view-line
+                            (or (plist-get gateway :named) "linked") 40)
+                         "-")
+                       ""
+                       (passepartout-view-line (plist-get gateway :state)
+                                               200))))))
+    (dolist (kind '(:allowed :strangers) (nreverse rows))
+      (dolist (known (plist-get gateway kind))
+        (let* ((sender (passepartout-view-line (plist-get known :sender) 40))
+               (named (concat sender " "
+                              (passepartout-view-line (plist-get known :name)
+                                                      60)))
+               (state (cond ((eq kind :allowed) 'allowed)
+                            ((plist-get known :paired) 'paired)
+                            (t 'stranger))))
+          (push (list (concat platform " " sender) named
+                      (list platform sender state)
+                      (list platform "" named
+                            (pcase state
+                              ('allowed "let in; k takes that back")
+                              ('paired "sent the code; a lets in")
+                              (_ "not let in, gets no answer"))))
+                rows))))))
+
+(defun passepartout-gateways--draw (payload)
+  "Draw PAYLOAD, the answer of the core, in the current buffer."
+  (passepartout-view-draw
+    (insert (propertize "Messengers\n" 'face 'passepartout-title)
+            (propertize
+             "l links a messenger, c makes a pairing code, a lets a sender in, \
+k takes that back\nor unlinks, S sorts, g asks again, ? shows all keys, q \
+leaves.\n\n"
+             'face 'passepartout-quiet))
+    (if (null (plist-get payload :gateways))
+        (insert "There is no messenger.  M-x customize-option RET \
+passepartout-telegram turns one on;\nthen g asks again.\n")
+      (passepartout-list-head passepartout-gateways--columns)
+      (passepartout-list-rows passepartout-gateways--columns
+                              (mapcan #'passepartout-gateways--rows
+                                      (plist-get payload :gateways))))))
 
 (defun passepartout-gateways--fetch ()
   "Ask the core for the messengers and draw them."
-  (passepartout-view-fetch
-   passepartout-gateways--buffer-name :gateways
-   (lambda (payload)
-     (setq tabulated-list-entries (passepartout-gateways--entries payload))
-     (tabulated-list-print t))))
+  (passepartout-view-fetch passepartout-gateways--buffer-name :gateways
+                           #'passepartout-gateways--draw))
 
 ;;;###autoload
 (defun passepartout-gateways ()
   "Show the messengers, how each stands, and who may write by it."
   (interactive)
-  (let ((buffer (get-buffer-create passepartout-gateways--buffer-name)))
-    (with-current-buffer buffer
-      (unless (derived-mode-p 'passepartout-gateways-mode)
-        (passepartout-gateways-mode)))
-    (pop-to-buffer buffer)
-    (passepartout-gateways--fetch)))
+  (passepartout-view-open passepartout-gateways--buffer-name
+                          'passepartout-gateways-mode 'passepartout-gateways
+                          #'passepartout-gateways--fetch))
 
 (provide 'passepartout-gateways)
 ;;; passepartout-gateways.el ends here

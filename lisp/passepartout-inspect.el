@@ -109,7 +109,7 @@
   "Draw REQUESTS in the current buffer, each as (TEXT . PAGE)."
   (let ((count (length requests)))
     (passepartout-view-draw
-      (insert (propertize "g asks again, q leaves.\n\n"
+      (insert (propertize "g asks again, ? shows all keys, q leaves.\n\n"
                           'face 'passepartout-quiet))
       (when (> count 1)
         (insert (format "%d requests were made for one answer:\n" count))
@@ -119,8 +119,12 @@
                       ", not reached" "")
                   "\n"))
         (insert "\n"))
-      (dolist (request requests)
-        (passepartout-inspect--insert (car request) (cdr request)))
+      (let ((number 0))
+        (dolist (request requests)
+          (setq number (1+ number))
+          (passepartout-list-item number
+              (passepartout-view-who (cdr request)) (cdr request)
+            (passepartout-inspect--insert (car request) (cdr request)))))
       (goto-char (point-min))
       (while (re-search-forward "⟨hidden: [^⟩\n]*⟩\\|\\[MASKED]" nil t)
         (put-text-property (match-beginning 0) (match-end 0)
@@ -148,7 +152,7 @@ says whether others were asked for since."
                 (all (cons (cons (string-join (reverse parts)) page) done)))
            (cond
             ((funcall late))
-            (why (message "Passepartout: %s" (passepartout-view-line why 500)))
+            (why (passepartout-view-refuse buffer why))
             ((plist-get page :next)
              (passepartout-inspect--fetch
               (list :shown shown :which which :from (plist-get page :next))
@@ -189,16 +193,14 @@ it, elsewhere that of a QUESTION which is asked for."
               (or (passepartout-chat-question)
                   (list :text (read-string "Show the request of: "))))))
   (let ((here (current-buffer))
-        (question (if (stringp question) (list :text question) question))
-        (buffer (passepartout-view-buffer passepartout-inspect--buffer-name
-                                          'passepartout-view-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-inspect--asked
-            (or question
-                (with-current-buffer here (passepartout-inspect--chat)))
-            passepartout-view--refresh #'passepartout-inspect--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-inspect--fetch)))
+        (question (if (stringp question) (list :text question) question)))
+    (passepartout-view-open
+     passepartout-inspect--buffer-name 'passepartout-view-mode
+     'passepartout-inspect #'passepartout-inspect--fetch
+     (lambda ()
+       (setq passepartout-inspect--asked
+             (or question
+                 (with-current-buffer here (passepartout-inspect--chat))))))))
 
 (provide 'passepartout-inspect)
 ;;; passepartout-inspect.el ends here

@@ -67,7 +67,7 @@
 
 (defun passepartout-jobs--here ()
   "Return the job at point, a plist, or say that there is none."
-  (or (get-text-property (point) 'passepartout-job)
+  (or (passepartout-list-data)
       (user-error "Point is at no job")))
 
 (defun passepartout-jobs--do (what then)
@@ -242,8 +242,7 @@ Its own ID names it; without one its title does, nearest to its line."
 
 (defun passepartout-jobs--insert (job)
   "Insert JOB, a plist, with how it stands."
-  (let ((from (point))
-        (state (plist-get job :state))
+  (let ((state (plist-get job :state))
         (missed (or (plist-get job :missed) 0)))
     (insert (propertize "* " 'face 'passepartout-title)
             (passepartout-view-line (plist-get job :title) 80) "  "
@@ -276,8 +275,7 @@ Its own ID names it; without one its title does, nearest to its line."
       (insert "  " (passepartout-view-line (plist-get job :why) 400) "\n"))
     (when (member state '("waiting" "confirmed" "paused"))
       (insert (passepartout-view-fixed (or (plist-get job :text) ""))))
-    (insert "\n")
-    (put-text-property from (point) 'passepartout-job job)))
+    (insert "\n")))
 
 (defun passepartout-jobs--draw (payload)
   "Draw PAYLOAD, the answer of the core, in the current buffer."
@@ -287,11 +285,18 @@ Its own ID names it; without one its title does, nearest to its line."
             (propertize
              (concat "c confirms, k takes back, s lets rest or go on, x runs"
                      " now or stops,\nl shows what the last run said, RET goes"
-                     " to the heading, g asks again,\nq leaves.\n\n")
+                     " to the heading, g asks again,\n? shows all keys, q"
+                     " leaves.\n\n")
              'face 'passepartout-quiet))
     (if (plist-get payload :jobs)
-        (mapc #'passepartout-jobs--insert (plist-get payload :jobs))
-      (insert "No heading wants work done by itself.\n"))))
+        (dolist (job (plist-get payload :jobs))
+          (passepartout-list-item (plist-get job :id)
+              (passepartout-view-line (plist-get job :title) 80)
+              job
+            (passepartout-jobs--insert job)))
+      (insert "No heading wants work done by itself.  Give one a property \
+PP_RUN that says what\nis to be done, and a timestamp with a repeater that \
+says when; then g shows it here.\n"))))
 
 (defun passepartout-jobs--fetch ()
   "Ask the core for the jobs and draw them."
@@ -328,7 +333,7 @@ Its own ID names it; without one its title does, nearest to its line."
                   (let ((title (passepartout-view-line (plist-get job :title)
                                                        80)))
                     (mapcar (lambda (at)
-                              (cons (encode-time (iso8601-parse at)) title))
+                              (cons (passepartout-view-parse-time at) title))
                             (plist-get job :ahead))))
                 (plist-get payload :jobs))))
 
@@ -370,12 +375,9 @@ last minute stands there the next time that the agenda is made."
 (defun passepartout-jobs ()
   "Show the headings that want work done by themselves, and how each stands."
   (interactive)
-  (let ((buffer (passepartout-view-buffer passepartout-jobs--buffer-name
-                                          'passepartout-jobs-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-view--refresh #'passepartout-jobs--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-jobs--fetch)))
+  (passepartout-view-open passepartout-jobs--buffer-name
+                          'passepartout-jobs-mode 'passepartout-jobs
+                          #'passepartout-jobs--fetch))
 
 (provide 'passepartout-jobs)
 ;;; passepartout-jobs.el ends here

@@ -39,17 +39,23 @@
   "How many lines the buffer holds at most.")
 
 (defun passepartout-log--line (line)
-  "Return LINE, a plist of :level, :at and :text, as people read it."
-  (let ((level (passepartout-view-line
-                (format "%s" (or (plist-get line :level) "info")) 10)))
-    (concat (propertize (passepartout-view-time (plist-get line :at))
-                        'face 'passepartout-quiet)
-            " "
-            (propertize (format "%-7s" level)
-                        'face (passepartout-view-face level))
-            " "
-            (passepartout-view-line (plist-get line :text) 1000)
-            "\n")))
+  "Return LINE, a plist of :level, :at and :text, as people read it.
+What went wrong is an item: `n' goes from one to the next."
+  (let* ((level (passepartout-view-line
+                 (format "%s" (or (plist-get line :level) "info")) 10))
+         (at (plist-get line :at))
+         (text (passepartout-view-line (plist-get line :text) 1000))
+         (shown (concat (propertize (passepartout-view-time at)
+                                    'face 'passepartout-quiet)
+                        " "
+                        (propertize (format "%-7s" level)
+                                    'face (passepartout-view-face level))
+                        " " text "\n")))
+    (if (member level '("error" "warning" "warn"))
+        (propertize shown 'passepartout-list-item
+                    (list (passepartout-list-key at text)
+                          (passepartout-view-line text 80) line))
+      shown)))
 
 (defun passepartout-log--notes ()
   "Return the faults of the Lisp side as lines."
@@ -60,13 +66,26 @@
           (reverse passepartout-events--notes)))
 
 (defun passepartout-log--draw (lines)
-  "Draw LINES in the current buffer, with point at the end."
-  (passepartout-view-draw
-    (insert (propertize "Log\n\n" 'face 'passepartout-title))
-    (if (null lines)
-        (insert "Nothing has been logged yet.\n")
-      (dolist (line lines) (insert (passepartout-log--line line)))))
-  (goto-char (point-max)))
+  "Draw LINES in the current buffer.
+Whoever was at the end stays there, and so does a log that is opened."
+  (let ((windows (seq-filter (lambda (window)
+                               (= (window-point window) (point-max)))
+                             (get-buffer-window-list nil nil t)))
+        (following (and (not passepartout-list--wanted)
+                        (or (eobp) (not passepartout-list--settled)))))
+    ;; A log is read from its end.
+    (setq passepartout-list--settled t)
+    (passepartout-view-draw
+      (insert (propertize "Log\n" 'face 'passepartout-title)
+              (propertize "n and p go to what went wrong, g asks again, ? \
+shows all keys, q leaves.\n\n"
+                          'face 'passepartout-quiet))
+      (if (null lines)
+          (insert "Nothing has been logged yet; g asks again.\n")
+        (dolist (line lines) (insert (passepartout-log--line line)))))
+    (when following (goto-char (point-max)))
+    (dolist (window (and following windows))
+      (set-window-point window (point-max)))))
 
 (defun passepartout-log--sorted (lines)
   "Return LINES in the order of their times."
@@ -76,19 +95,13 @@
 
 (defun passepartout-log--fetch ()
   "Ask the core for the log and draw it."
-  (passepartout-request
-   :log `(:limit ,passepartout-log--lines)
+  (passepartout-view-fetch
+   passepartout-log--buffer-name :log
    (lambda (payload)
-     (when (plist-get payload :error)
-       (message "Passepartout: %s"
-                (passepartout-view-line (plist-get payload :error) 500)))
-     (let ((buffer (get-buffer passepartout-log--buffer-name)))
-       (when buffer
-         (with-current-buffer buffer
-           (passepartout-log--draw
-            (passepartout-log--sorted
-             (append (plist-get payload :lines)
-                     (passepartout-log--notes))))))))))
+     (passepartout-log--draw
+      (passepartout-log--sorted
+       (append (plist-get payload :lines) (passepartout-log--notes)))))
+   (lambda () `((:limit ,passepartout-log--lines)))))
 
 (defun passepartout-log--received (payload _meta)
   "Add the line in PAYLOAD to the log when it is open.
@@ -118,13 +131,12 @@ said in the echo area."
 (defun passepartout-log ()
   "Show the log."
   (interactive)
-  (let ((buffer (passepartout-view-buffer passepartout-log--buffer-name
-                                          'passepartout-view-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-view--refresh #'passepartout-log--fetch)
-      (passepartout-log--draw (passepartout-log--notes)))
-    (pop-to-buffer buffer)
-    (passepartout-log--fetch)))
+  (passepartout-view-open passepartout-log--buffer-name
+                          'passepartout-view-mode 'passepartout-log
+                          #'passepartout-log--fetch
+                          (lambda ()
+                            (passepartout-log--draw
+                             (passepartout-log--notes)))))
 
 (passepartout-subscribe :log nil #'passepartout-log--received)
 

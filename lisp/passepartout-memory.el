@@ -33,6 +33,7 @@
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-plan-read)
+(require 'passepartout-plot)
 (require 'passepartout-view)
 (eval-when-compile (require 'subr-x))
 
@@ -115,9 +116,7 @@ the newest first.  An error is shown and ends it."
     (define-key map (kbd "=") #'passepartout-memory-diff)
     (define-key map (kbd "R") #'passepartout-memory-rewind)
     (define-key map (kbd "u") #'passepartout-undo)
-    (define-key map (kbd "r") #'passepartout-redo)
-    (define-key map (kbd "n") #'passepartout-memory-next)
-    (define-key map (kbd "p") #'passepartout-memory-previous)
+    (define-key map (kbd "U") #'passepartout-redo)
     map)
   "Keys of the buffer of the log of memory.")
 
@@ -125,111 +124,88 @@ the newest first.  An error is shown and ends it."
   "Memory log"
   "Major mode of the log of memory.")
 
-(defun passepartout-memory--insert (entry)
-  "Insert ENTRY, a plist of one operation, as a line."
-  (let ((begin (point)))
-    (insert (propertize (format "%7s" (plist-get entry :operation))
-                        'face 'passepartout-quiet)
-            "  "
-            (passepartout-view-time (plist-get entry :at))
-            "  "
-            ;; By this name `/undo' takes it back.
-            (propertize (format "%-11s" (passepartout-view-line
-                                         (or (plist-get entry :change) "") 40))
-                        'face 'passepartout-quiet)
-            "  "
-            (propertize (passepartout-view-line (plist-get entry :by) 40)
-                        'face 'passepartout-subtitle)
-            ": "
-            (passepartout-view-line (plist-get entry :what) 160)
-            "\n")
-    (put-text-property begin (point) 'passepartout-operation
-                       (plist-get entry :operation))))
+(defconst passepartout-memory--columns
+  '(("Step" 7 t) ("When" 16) ("Change" 11) ("By" 26) ("What" nil))
+  "The columns of the log of memory.")
 
-(defun passepartout-memory--draw (entries)
-  "Draw ENTRIES, newest first, in the current buffer.
-Point stays on its step, and is on the newest one to begin with."
-  (let ((operation (get-text-property (point) 'passepartout-operation)))
-    (passepartout-memory--redraw entries)
-    (goto-char (point-min))
-    (let ((found (or (and operation (passepartout-memory--find operation))
-                     (next-single-property-change
-                      (point-min) 'passepartout-operation))))
-      (when found
-        (goto-char found)
-        (dolist (window (get-buffer-window-list nil nil t))
-          (set-window-point window found))))))
+(defun passepartout-memory--time (entry)
+  "Return when ENTRY, a plist of one operation, was, in seconds, or 0."
+  (or (ignore-errors
+        (float-time (passepartout-view-parse-time (plist-get entry :at))))
+      0.0))
 
-(defun passepartout-memory--find (operation)
-  "Return where the line of OPERATION begins, or nil."
-  (let ((place (point-min)))
-    (while (and place
-                (not (eql operation (get-text-property
-                                     place 'passepartout-operation))))
-      (setq place (next-single-property-change
-                   place 'passepartout-operation)))
-    place))
+(defun passepartout-memory--plot (entries)
+  "Insert a time line of ENTRIES, newest first: a lane for each who moved it."
+  (let (lanes)
+    (dolist (entry entries)
+      ;; Behind whose tool it was, and all tools of one are one lane.
+      (let ((who (car (split-string
+                       (passepartout-view-line (plist-get entry :by) 40)
+                       " ("))))
+        (push (passepartout-memory--time entry)
+              (alist-get who lanes nil nil #'equal))))
+    (when (cdr entries)
+      (passepartout-plot-lanes
+       (nreverse lanes)
+       (passepartout-view-time (plist-get (car (last entries)) :at))
+       (passepartout-view-time (plist-get (car entries) :at))))))
 
-(defun passepartout-memory--redraw (entries)
-  "Draw ENTRIES, newest first, in the current buffer."
+(defun passepartout-memory--row (entry)
+  "Return the row of ENTRY, a plist of one operation."
+  (let ((operation (plist-get entry :operation))
+        (at (plist-get entry :at))
+        (by (passepartout-view-line (plist-get entry :by) 40))
+        (what (passepartout-view-line (plist-get entry :what) 160)))
+    `(,operation ,(format "%s %s: %s" operation by what) ,entry
+      ((,(propertize (format "%s" operation) 'face 'passepartout-quiet)
+        . ,operation)
+       (,(passepartout-view-time at)
+        ;; Times of today are written shorter than others.
+        . ,(passepartout-memory--time entry))
+       ;; By this name `/undo' takes it back.
+       ,(propertize (passepartout-view-line
+                     (or (plist-get entry :change) "") 40)
+                    'face 'passepartout-quiet)
+       ,(propertize by 'face 'passepartout-subtitle)
+       ,what))))
+
+(defun passepartout-memory--draw (payload)
+  "Draw PAYLOAD, the answer of the core, in the current buffer."
   (passepartout-view-draw
     (insert (propertize "Memory log\n" 'face 'passepartout-title)
             (propertize
              (concat "RET shows a step, = what it changed (with a region: what "
                      "differs between its ends),\n"
                      "R shows what going back to it would do, u undoing, "
-                     "r redoing; g asks again, q leaves.\n\n")
+                     "U redoing; S sorts, ? shows\nall keys, q leaves.\n\n")
              'face 'passepartout-quiet))
-    (if (null entries)
+    (if (null (plist-get payload :entries))
         (insert "Memory has not moved yet.  It does when files are read, "
                 "when you write in one,\nand when the agent changes one; "
                 "g asks again.\n")
-      (mapc #'passepartout-memory--insert entries))))
-
-(defun passepartout-memory-next (&optional count)
-  "Go to the next step, or COUNT steps on."
-  (interactive "p")
-  (let ((from (point)))
-    (forward-line (or count 1))
-    (unless (get-text-property (point) 'passepartout-operation)
-      (goto-char (or (and (not (get-text-property
-                                from 'passepartout-operation))
-                          (next-single-property-change
-                           (point-min) 'passepartout-operation))
-                     from)))))
-
-(defun passepartout-memory-previous (&optional count)
-  "Go to the previous step, or COUNT steps back."
-  (interactive "p")
-  (passepartout-memory-next (- (or count 1))))
+      (passepartout-memory--plot (plist-get payload :entries))
+      (passepartout-list-head passepartout-memory--columns)
+      (passepartout-list-rows passepartout-memory--columns
+                              (mapcar #'passepartout-memory--row
+                                      (plist-get payload :entries))))))
 
 (defun passepartout-memory--fetch ()
   "Ask the core for the log of memory and draw it."
-  (passepartout-request
-   :memory-log `(:limit ,passepartout-memory--limit)
-   (lambda (payload)
-     (let ((buffer (get-buffer passepartout-memory--buffer-name))
-           (why (plist-get payload :error)))
-       (cond
-        (why (message "Passepartout: %s" (passepartout-view-line why 500)))
-        (buffer
-         (with-current-buffer buffer
-           (passepartout-memory--draw (plist-get payload :entries)))))))))
+  (passepartout-view-fetch
+   passepartout-memory--buffer-name :memory-log #'passepartout-memory--draw
+   (lambda () `((:limit ,passepartout-memory--limit)))))
 
 ;;;###autoload
 (defun passepartout-memory-log ()
   "Show what moved memory, newest first."
   (interactive)
-  (let ((buffer (passepartout-view-buffer passepartout-memory--buffer-name
-                                          'passepartout-memory-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-view--refresh #'passepartout-memory--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-memory--fetch)))
+  (passepartout-view-open passepartout-memory--buffer-name
+                          'passepartout-memory-mode 'passepartout-memory-log
+                          #'passepartout-memory--fetch))
 
 (defun passepartout-memory--at (&optional position)
   "Return the number of the operation at POSITION or point."
-  (or (get-text-property (or position (point)) 'passepartout-operation)
+  (or (plist-get (passepartout-list-data position) :operation)
       (user-error "There is no step of memory here")))
 
 (defun passepartout-memory-show ()

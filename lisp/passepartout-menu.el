@@ -97,6 +97,7 @@
     (":" "Lisp, confined" passepartout-repl)]
    ["Decide"
     ("p" passepartout-flight-plans :description passepartout-menu--plans)
+    ("N" "next plan" passepartout-next-plan)
     ("y" "why" passepartout-why)
     ("t" "what the gates said" passepartout-gate-trace)
     ("a" "what may happen unasked" passepartout-rules)

@@ -44,7 +44,9 @@
   "How the providers stand, as the core said last.")
 
 (defvar-local passepartout-models--lists nil
-  "The drawn lists of models, an alist by the names of providers.")
+  "The lists of models, (NAME PAYLOAD . TEXT) each.
+NAME is that of a provider, TEXT its list as it is drawn: of hundreds of
+models none is drawn anew because another provider has answered.")
 
 (defvar-local passepartout-models--asked 0
   "How often everything was asked for here; older answers do not count.")
@@ -54,6 +56,7 @@
     (set-keymap-parent map passepartout-view-mode-map)
     (define-key map (kbd "RET") #'passepartout-models-use)
     (define-key map (kbd "g") #'passepartout-models-ask)
+    (define-key map (kbd "r") #'passepartout-models-ask)
     (define-key map (kbd "M-<up>") #'passepartout-models-move-up)
     (define-key map (kbd "M-<down>") #'passepartout-models-move-down)
     (define-key map (kbd "M-p") #'passepartout-models-move-up)
@@ -63,7 +66,8 @@
   "Keys of the buffer of models.")
 
 (define-derived-mode passepartout-models-mode passepartout-view-mode "Models"
-  "Major mode of the buffer of providers and their models.")
+  "Major mode of the buffer of providers and their models."
+  (setq passepartout-list--redraw #'passepartout-models--draw-sorted))
 
 ;;;; Drawing
 
@@ -89,8 +93,7 @@
 
 (defun passepartout-models--insert-provider (provider number)
   "Insert PROVIDER, a plist, as a line; NUMBER is its place, or nil."
-  (let ((begin (point))
-        (why (plist-get provider :why))
+  (let ((why (plist-get provider :why))
         (price (plist-get provider :price)))
     (insert (if number (format "  %2d " number) "     ")
             (passepartout-models--column (plist-get provider :name) 16) " "
@@ -108,9 +111,41 @@
     (when why
       (insert (propertize (concat "       " (passepartout-view-line why 400)
                                   "\n")
-                          'face 'passepartout-quiet)))
-    (put-text-property begin (point) 'passepartout-models-provider
-                       (plist-get provider :name))))
+                          'face 'passepartout-quiet)))))
+
+(defconst passepartout-models--columns
+  '(("Model" 47) ("Reads" 10 t) ("Price" nil))
+  "The columns of the lists of models.")
+
+(defun passepartout-models--price (price)
+  "Return the dollars that PRICE, in words, begins with, to sort by.
+What is not known comes behind all others."
+  (cond ((not (stringp price)) 1.0e9)
+        ((string-match "\\$\\([0-9]+\\(?:\\.[0-9]+\\)?\\)" price)
+         (string-to-number (match-string 1 price)))
+        ((string-prefix-p "unknown" price) 1.0e9)
+        (t 0)))
+
+(defun passepartout-models--row (name model)
+  "Return the row of MODEL, a plist, in the list of the provider NAME."
+  (let* ((id (plist-get model :name))
+         (context (plist-get model :context))
+         (whole (concat name "/" id)))
+    (list whole (passepartout-view-line whole 100) (list :name name :model id)
+          (list id
+                (cons (passepartout-models--size context)
+                      (if (natnump context) context -1))
+                (cons (plist-get model :price)
+                      (passepartout-models--price (plist-get model :price))))
+          (if (plist-get model :set) " >" "  "))))
+
+(defun passepartout-models--model-line (row)
+  "Return the line of ROW, with its properties."
+  (pcase-let ((`(,key ,label ,data (,id ,context ,price) ,mark) row))
+    (propertize (format "%s %s %10s  %s\n" mark
+                        (passepartout-models--column id 46)
+                        (car context) (car price))
+                'passepartout-list-item (list key label data))))
 
 (defun passepartout-models--list-text (payload)
   "Return the text of a list of models, PAYLOAD, with its properties."
@@ -130,23 +165,25 @@
            "\n"
            (and (plist-get payload :unasked)
                 "  RET or g here asks it.\n")
-           (mapconcat
-            (lambda (model)
-              (let ((id (plist-get model :name)))
-                (propertize
-                 (format "%s %s %10s  %s\n"
-                         (if (plist-get model :set) " >" "  ")
-                         (passepartout-models--column id 46)
-                         (passepartout-models--size (plist-get model :context))
-                         (plist-get model :price))
-                 'passepartout-models-model id)))
-            models "")
+           (mapconcat #'passepartout-models--model-line
+                      (passepartout-list-sorted
+                       passepartout-models--columns
+                       (mapcar (lambda (model)
+                                 (passepartout-models--row name model))
+                               models))
+                      "")
            (and (> more 0)
                 (format "  %d more are not listed here; \
 `passepartout models' lists all.\n"
                         more)))))
-    (propertize text 'passepartout-models-provider name
-                'passepartout-models-list t)))
+    ;; What is no model of it is the list itself.
+    (let ((end (or (next-single-property-change 0 'passepartout-list-item text)
+                   (length text))))
+      (put-text-property 0 end 'passepartout-list-item
+                         (list (list name) (passepartout-view-line name 40)
+                               (list :name name :list t))
+                         text))
+    text))
 
 (defun passepartout-models--draw ()
   "Draw what is known in the current buffer."
@@ -160,12 +197,16 @@
               (propertize
                (concat "RET uses the model or provider at point, C-u RET for \
 good; M-<up> and M-<down> move\na provider; u takes your choice back; g asks \
-anew; q leaves.  Prices are for a\nmillion tokens.\n\n")
+anew; S sorts models; ? shows all keys;\nq leaves.  Prices are for a million \
+tokens.\n\n")
                'face 'passepartout-quiet))
       (dolist (provider (plist-get standings :providers))
-        (let ((place (seq-position order (plist-get provider :name))))
-          (passepartout-models--insert-provider provider
-                                                (and place (1+ place)))))
+        (let* ((name (plist-get provider :name))
+               (place (seq-position order name)))
+          (passepartout-list-item name (passepartout-view-line name 40)
+              (list :name name)
+            (passepartout-models--insert-provider provider
+                                                  (and place (1+ place))))))
       (insert "\n" (if (plist-get standings :chosen)
                        "You chose this order; it counts for every kind of \
 work.\n"
@@ -174,8 +215,18 @@ work.\n"
         (insert "  " (passepartout-view-line (car slot) 20) ": "
                 (passepartout-view-line (mapconcat #'identity (cdr slot) ", "))
                 "\n"))
+      (when (seq-some (lambda (entry) (plist-get (cadr entry) :models))
+                      passepartout-models--lists)
+        (insert "\n")
+        (passepartout-list-head passepartout-models--columns))
       (dolist (entry passepartout-models--lists)
-        (insert "\n" (cdr entry))))))
+        (insert "\n" (cddr entry))))))
+
+(defun passepartout-models--draw-sorted ()
+  "Draw the lists of models in the order by which they are sorted now."
+  (dolist (entry passepartout-models--lists)
+    (setcdr (cdr entry) (passepartout-models--list-text (cadr entry))))
+  (passepartout-models--draw))
 
 ;;;; Asking
 
@@ -183,21 +234,21 @@ work.\n"
   "Return the name of the provider of ENTRY, such as \"far/model\"."
   (car (split-string entry "/")))
 
-(defun passepartout-models--put (name text)
-  "Let TEXT be what stands in the list of the provider NAME."
-  (let ((entry (assoc name passepartout-models--lists)))
+(defun passepartout-models--put (name payload)
+  "Let PAYLOAD be what is known of the list of the provider NAME."
+  (let ((entry (assoc name passepartout-models--lists))
+        (known (cons payload (passepartout-models--list-text payload))))
     (if entry
-        (setcdr entry text)
+        (setcdr entry known)
       (setq passepartout-models--lists
-            (append passepartout-models--lists (list (cons name text)))))))
+            (append passepartout-models--lists (list (cons name known)))))))
 
 (defun passepartout-models--fetch-list (name more)
   "Ask for the models of the provider NAME; MORE is added to what is asked."
   (let ((buffer (current-buffer))
         (asked passepartout-models--asked))
     (passepartout-models--put
-     name (passepartout-models--list-text
-           (list :provider name :why "it is being asked …")))
+     name (list :provider name :why "it is being asked …"))
     (passepartout-request
      :model-list `(:provider ,name ,@more)
      (lambda (payload)
@@ -206,11 +257,10 @@ work.\n"
            (when (eql asked passepartout-models--asked)
              (passepartout-models--put
               name
-              (passepartout-models--list-text
-               (append `(:provider ,name
-                         :unasked ,(and (plist-get payload :why)
-                                        (not (plist-get payload :at))))
-                       payload)))
+              (append `(:provider ,name
+                        :unasked ,(and (plist-get payload :why)
+                                       (not (plist-get payload :at))))
+                      payload))
              (passepartout-models--draw))))))))
 
 (defun passepartout-models--fetch (&optional fresh)
@@ -239,7 +289,7 @@ FRESH non-nil asks for lists anew."
    (lambda (payload)
      (let ((why (plist-get payload :error)))
        (cond
-        (why (message "Passepartout: %s" (passepartout-view-line why 500)))
+        (why (passepartout-view-refuse buffer why))
         ((buffer-live-p buffer)
          (with-current-buffer buffer
            (setq passepartout-models--standings payload)
@@ -254,12 +304,11 @@ FRESH non-nil asks for lists anew."
 
 (defun passepartout-models--on-list-p ()
   "Return non-nil when point is on a list, and on none of its models."
-  (and (get-text-property (point) 'passepartout-models-list)
-       (not (get-text-property (point) 'passepartout-models-model))))
+  (plist-get (passepartout-list-data) :list))
 
 (defun passepartout-models--contact ()
   "Ask the provider of the list at point for it, even if it is a new one."
-  (let ((name (get-text-property (point) 'passepartout-models-provider)))
+  (let ((name (plist-get (passepartout-list-data) :name)))
     (passepartout-models--fetch-list name '(:fresh t :contact t))
     (passepartout-models--draw)))
 
@@ -280,8 +329,8 @@ It holds until the core ends; with KEEP non-nil, interactively with a
 prefix argument, until it is taken back.  On the title of a list, ask
 for that list."
   (interactive "P")
-  (let ((name (get-text-property (point) 'passepartout-models-provider))
-        (model (get-text-property (point) 'passepartout-models-model)))
+  (let ((name (plist-get (passepartout-list-data) :name))
+        (model (plist-get (passepartout-list-data) :model)))
     (cond
      ((null name) (user-error "There is no provider or model here"))
      ((passepartout-models--on-list-p) (passepartout-models--contact))
@@ -301,7 +350,7 @@ for that list."
 
 (defun passepartout-models--move (by)
   "Move the provider at point by BY places in the order."
-  (let* ((name (get-text-property (point) 'passepartout-models-provider))
+  (let* ((name (plist-get (passepartout-list-data) :name))
          (order (copy-sequence
                  (plist-get passepartout-models--standings :order)))
          (from (and name
@@ -337,12 +386,9 @@ Each provider that was contacted before is asked for its own list, which
 counts for five minutes; one that never was is asked only by RET or g on
 its list."
   (interactive)
-  (let ((buffer (passepartout-view-buffer passepartout-models--buffer-name
-                                          'passepartout-models-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-view--refresh #'passepartout-models--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-models--fetch)))
+  (passepartout-view-open passepartout-models--buffer-name
+                          'passepartout-models-mode 'passepartout-models
+                          #'passepartout-models--fetch))
 
 (provide 'passepartout-models)
 ;;; passepartout-models.el ends here

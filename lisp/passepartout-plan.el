@@ -581,6 +581,39 @@ is shown in the echo area and kept nowhere; each time it is another one."
               (passepartout-plan--go-to start window))))))))
 
 ;;;###autoload
+(defun passepartout-next-plan (&optional count)
+  "Go to the next plan that waits, of whatever chat, or COUNT plans on.
+Behind the last one comes the first.  With `repeat-mode', n and p go on."
+  (interactive "p")
+  (passepartout-start)
+  (let* ((waiting (mapcar (lambda (plan) (plist-get plan :id))
+                          (passepartout-plan-pending)))
+         (here (seq-position waiting (passepartout-plan-id-at-point)))
+         (count (or count 1)))
+    (if (not waiting)
+        (message "No plan waits for you")
+      (passepartout-plan-visit
+       (nth (mod (cond (here (+ here count))
+                       ((> count 0) (1- count))
+                       (t count))
+                 (length waiting))
+            waiting)))))
+
+(defun passepartout-previous-plan (&optional count)
+  "Go to the previous plan that waits, or COUNT plans back."
+  (interactive "p")
+  (passepartout-next-plan (- (or count 1))))
+
+(defvar passepartout-plan-repeat-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "n") #'passepartout-next-plan)
+    (define-key map (kbd "p") #'passepartout-previous-plan)
+    map)
+  "Keys that go on from plan to plan while `repeat-mode' is on.")
+(dolist (command '(passepartout-next-plan passepartout-previous-plan))
+  (put command 'repeat-map 'passepartout-plan-repeat-map))
+
+;;;###autoload
 (defun passepartout-flight-plans ()
   "Show the plans that wait for you."
   (interactive)
@@ -620,7 +653,8 @@ is shown in the echo area and kept nowhere; each time it is another one."
   "Major mode of the buffer of flight plans."
   (setq-local word-wrap nil)
   (setq passepartout-view--refresh
-        (lambda () (passepartout-plan--fetch t)))
+        (lambda () (passepartout-plan--fetch t))
+        passepartout-list--command 'passepartout-flight-plans)
   (dolist (hook '(window-buffer-change-functions window-size-change-functions
                   window-scroll-functions post-command-hook))
     (add-hook hook #'passepartout-plan--look-soon nil t))

@@ -250,7 +250,7 @@ adds a prompt and a budget; it holds from the next question on."
          (passepartout-provider--show-state))))
    session))
 
-(declare-function passepartout-chat--show-state "passepartout-chat-answer" ())
+(declare-function passepartout-chat--show-state "passepartout-chat-head" ())
 
 (defun passepartout-provider--show-state ()
   "Bring the header line of the chat in the current buffer up to date."

@@ -244,18 +244,20 @@ them; about half of those seconds goes into collecting garbage."
 (defvar passepartout-query-mode-map
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map special-mode-map)
-    (define-key map (kbd "n") #'passepartout-query-next)
-    (define-key map (kbd "p") #'passepartout-query-previous)
+    (define-key map (kbd "n") #'passepartout-list-next)
+    (define-key map (kbd "p") #'passepartout-list-previous)
     (define-key map (kbd "RET") #'passepartout-query-go)
     (define-key map (kbd "o") #'passepartout-query-go-other-window)
     (define-key map (kbd "SPC") #'passepartout-query-show)
     (define-key map (kbd "e") #'passepartout-query-edit)
     (define-key map (kbd "s") #'passepartout-query-sort)
+    (define-key map (kbd "S") #'passepartout-query-sort)
     (define-key map (kbd "+") #'passepartout-query-more)
     (define-key map (kbd "w") #'passepartout-query-copy)
     (define-key map (kbd "C-x C-s") #'passepartout-query-save)
     (define-key map (kbd "C-x C-w") #'passepartout-query-save)
-    (define-key map (kbd "?") #'describe-mode)
+    (define-key map (kbd "j") #'imenu)
+    (define-key map (kbd "?") #'passepartout-list-help)
     (define-key map [mouse-2] #'passepartout-query-click)
     (define-key map [follow-link] 'mouse-face)
     map)
@@ -266,8 +268,8 @@ them; about half of those seconds goes into collecting garbage."
 
 \\{passepartout-query-mode-map}"
   (setq-local revert-buffer-function #'passepartout-query--revert)
+  (passepartout-list-set-up)
   (setq-local bookmark-make-record-function #'passepartout-query--bookmark)
-  (setq-local imenu-create-index-function #'passepartout-query--imenu)
   (setq-local bidi-display-reordering nil)
   (setq-local truncate-lines nil)
   (setq-local word-wrap t)
@@ -305,7 +307,7 @@ them; about half of those seconds goes into collecting garbage."
                   'face 'passepartout-quiet))
          t t)))
 
-(defun passepartout-query--insert (hit)
+(defun passepartout-query--insert-lines (hit)
   "Insert HIT, on one to three lines."
   (let ((start (point))
         (keyword (passepartout-query-keyword hit))
@@ -328,9 +330,13 @@ them; about half of those seconds goes into collecting garbage."
             (propertize (passepartout-query-place hit)
                         'face 'passepartout-quiet)
             (if stamps (concat "  " stamps) "") "\n")
-    (when snippet (insert "  " snippet "\n"))
-    (put-text-property start (point) 'passepartout-query-hit hit)
-    (put-text-property start (1+ start) 'passepartout-query-start t)))
+    (when snippet (insert "  " snippet "\n"))))
+
+(defun passepartout-query--insert (hit)
+  "Insert HIT as an item."
+  (passepartout-list-item (plist-get hit :id) (passepartout-query-title hit)
+      hit
+    (passepartout-query--insert-lines hit)))
 
 (defun passepartout-query--draw ()
   "Draw what the core answered."
@@ -405,26 +411,8 @@ again.\n"))))
 
 (defun passepartout-query--at-point ()
   "Return the heading at point, or signal an error."
-  (or (get-text-property (point) 'passepartout-query-hit)
+  (or (passepartout-list-data)
       (user-error "There is no heading here")))
-
-(defun passepartout-query-next (&optional count)
-  "Go to the next heading, or COUNT headings on."
-  (interactive "p")
-  (let* ((count (or count 1))
-         (step (if (< 0 count) 1 -1)))
-    (dotimes (_ (abs count))
-      (let ((found nil))
-        (save-excursion
-          (while (and (not found) (zerop (forward-line step)) (not (eobp)))
-            (when (get-text-property (point) 'passepartout-query-start)
-              (setq found (point)))))
-        (when found (goto-char found))))))
-
-(defun passepartout-query-previous (&optional count)
-  "Go to the previous heading, or COUNT headings back."
-  (interactive "p")
-  (passepartout-query-next (- (or count 1))))
 
 (defun passepartout-query-go ()
   "Go to the heading at point."
@@ -527,19 +515,6 @@ says it is private? " count (if (= count 1) "" "s"))))))
               "#+END:\n")
       (let ((coding-system-for-write 'utf-8-unix))
         (write-region nil nil file nil nil nil t)))))
-
-(defun passepartout-query--imenu ()
-  "Return the headings of this buffer for imenu."
-  (let ((place (point-min)) index)
-    (while place
-      (when (get-text-property place 'passepartout-query-start)
-        (push (cons (passepartout-query-title
-                     (get-text-property place 'passepartout-query-hit))
-                    place)
-              index))
-      (setq place (next-single-property-change
-                   place 'passepartout-query-start)))
-    (nreverse index)))
 
 ;;;; Bookmarks
 

@@ -70,6 +70,47 @@
      (message "Passepartout: %s"
               (passepartout-view-line (plist-get payload :text) 500)))))
 
+(defvar passepartout-rules-mode-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map passepartout-view-mode-map)
+    (define-key map (kbd "c") #'passepartout-rules-confirm-here)
+    (define-key map (kbd "k") #'passepartout-rules-withdraw-here)
+    map)
+  "Keys of the buffer of rules.")
+
+(define-derived-mode passepartout-rules-mode passepartout-view-mode "Rules"
+  "Major mode of the buffer of what may happen unasked."
+  :interactive nil)
+
+(defun passepartout-rules--here (states)
+  "Return the name of the rule at point, which must be in one of STATES."
+  (let ((rule (or (passepartout-list-data)
+                  (user-error "There is no rule here"))))
+    (unless (member (plist-get rule :state) states)
+      (user-error "This one is %s"
+                  (pcase (plist-get rule :state)
+                    ("set" "set in the settings, and changed there")
+                    (state (passepartout-view-line state 20)))))
+    (plist-get rule :id)))
+
+(defconst passepartout-rules--confirmable '("waiting" "offered" "withdrawn")
+  "In which states a rule can be confirmed.")
+
+(defconst passepartout-rules--withdrawable '("confirmed" "offered")
+  "In which states a rule can be withdrawn.")
+
+(defun passepartout-rules-confirm-here ()
+  "Show the rule at point whole as a flight plan, to approve or to deny."
+  (interactive)
+  (passepartout-rules-confirm
+   (passepartout-rules--here passepartout-rules--confirmable)))
+
+(defun passepartout-rules-withdraw-here ()
+  "Let the rule at point not count any more."
+  (interactive)
+  (passepartout-rules-withdraw
+   (passepartout-rules--here passepartout-rules--withdrawable)))
+
 (defun passepartout-rules--insert (rule)
   "Insert RULE with what can be done about it."
   (let ((id (plist-get rule :id))
@@ -78,12 +119,12 @@
             (passepartout-view-line id 20) " "
             (passepartout-view-word state) "\n"
             (passepartout-view-line (plist-get rule :text) 400) "\n")
-    (when (member state '("waiting" "offered" "withdrawn"))
+    (when (member state passepartout-rules--confirmable)
       (passepartout-view-button
        "confirm" (lambda () (passepartout-rules-confirm id))
        "Show it whole as a flight plan")
       (insert "  "))
-    (when (member state '("confirmed" "offered"))
+    (when (member state passepartout-rules--withdrawable)
       (passepartout-view-button
        "withdraw" (lambda () (passepartout-rules-withdraw id))
        "It does not count any more"))
@@ -93,14 +134,19 @@
   "Draw PAYLOAD, the answer of the core, in the current buffer."
   (passepartout-view-draw
     (insert (propertize "Rules\n" 'face 'passepartout-title)
-            (propertize "RET follows, g asks again, q leaves.\n\n"
+            (propertize "c confirms, k withdraws, g asks again, ? shows all \
+keys, q leaves.\n\n"
                         'face 'passepartout-quiet))
     (dolist (gap (plist-get payload :gaps))
       (insert (propertize "Attention: " 'face 'passepartout-attention)
               (passepartout-view-line gap 400) "\n\n"))
     (if (plist-get payload :rules)
-        (mapc #'passepartout-rules--insert (plist-get payload :rules))
-      (insert "Nothing loosens what may happen, and no rule was learned.\n"))))
+        (dolist (rule (plist-get payload :rules))
+          (let ((id (plist-get rule :id)))
+            (passepartout-list-item id (passepartout-view-line id 40) rule
+              (passepartout-rules--insert rule))))
+      (insert "Nothing loosens what may happen, and no rule was learned.  \
+What you approve\nseveral times alike is offered here as a rule.\n"))))
 
 (defun passepartout-rules--fetch ()
   "Ask the core for the rules and draw them."
@@ -111,12 +157,9 @@
 (defun passepartout-rules ()
   "Show what may happen without asking, and what wants to."
   (interactive)
-  (let ((buffer (passepartout-view-buffer passepartout-rules--buffer-name
-                                          'passepartout-view-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-view--refresh #'passepartout-rules--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-rules--fetch)))
+  (passepartout-view-open passepartout-rules--buffer-name
+                          'passepartout-rules-mode 'passepartout-rules
+                          #'passepartout-rules--fetch))
 
 (provide 'passepartout-rules)
 ;;; passepartout-rules.el ends here

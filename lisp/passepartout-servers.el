@@ -31,9 +31,43 @@
 (require 'passepartout-events)
 (require 'passepartout-view)
 (require 'passepartout-rules)
+(eval-when-compile (require 'subr-x))
 
 (defconst passepartout-servers--buffer-name "*Passepartout servers*"
   "The name of the buffer of servers.")
+
+(defvar passepartout-servers-mode-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map passepartout-view-mode-map)
+    (define-key map (kbd "c") #'passepartout-servers-confirm)
+    (define-key map (kbd "k") #'passepartout-servers-withdraw)
+    map)
+  "Keys of the buffer of servers.")
+
+(define-derived-mode passepartout-servers-mode passepartout-view-mode
+  "Servers"
+  "Major mode of the buffer of MCP servers."
+  :interactive nil)
+
+(defun passepartout-servers--rule (state)
+  "Return the rule of the server at point, which must be in STATE."
+  (let ((server (or (passepartout-list-data)
+                    (user-error "There is no server here"))))
+    (unless (and (plist-get server :rule)
+                 (equal (plist-get server :state) state))
+      (user-error "This one is %s"
+                  (passepartout-view-line (plist-get server :state) 20)))
+    (plist-get server :rule)))
+
+(defun passepartout-servers-confirm ()
+  "Show the tools of the server at point whole as a flight plan."
+  (interactive)
+  (passepartout-rules-confirm (passepartout-servers--rule "waiting")))
+
+(defun passepartout-servers-withdraw ()
+  "Let the server at point lend nothing any more."
+  (interactive)
+  (passepartout-rules-withdraw (passepartout-servers--rule "lending")))
 
 (defun passepartout-servers--insert (server)
   "Insert SERVER with its tools and what can be done about it."
@@ -72,12 +106,16 @@ that was refused.\n"
   "Draw PAYLOAD, the answer of the core, in the current buffer."
   (passepartout-view-draw
     (insert (propertize "MCP servers\n" 'face 'passepartout-title)
-            (propertize "RET follows, g asks again, q leaves.\n\n"
+            (propertize "c confirms, k withdraws, g asks again, ? shows all \
+keys, q leaves.\n\n"
                         'face 'passepartout-quiet))
     (if (plist-get payload :servers)
-        (mapc #'passepartout-servers--insert (plist-get payload :servers))
-      (insert "No MCP server is declared; \
-see the option passepartout-mcp-servers.\n"))))
+        (dolist (server (plist-get payload :servers))
+          (let ((name (passepartout-view-line (plist-get server :name) 40)))
+            (passepartout-list-item name name server
+              (passepartout-servers--insert server))))
+      (insert "No MCP server is declared.  M-x customize-option RET \
+passepartout-mcp-servers declares\none; then g asks again.\n"))))
 
 (defun passepartout-servers--fetch ()
   "Ask the core for the servers and draw them."
@@ -88,12 +126,9 @@ see the option passepartout-mcp-servers.\n"))))
 (defun passepartout-servers ()
   "Show the MCP servers, how each stands, and which tools it lends."
   (interactive)
-  (let ((buffer (passepartout-view-buffer passepartout-servers--buffer-name
-                                          'passepartout-view-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-view--refresh #'passepartout-servers--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-servers--fetch)))
+  (passepartout-view-open passepartout-servers--buffer-name
+                          'passepartout-servers-mode 'passepartout-servers
+                          #'passepartout-servers--fetch))
 
 (provide 'passepartout-servers)
 ;;; passepartout-servers.el ends here

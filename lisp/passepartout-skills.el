@@ -91,7 +91,7 @@ An error is said, and THEN is not called."
 
 (defun passepartout-skills--at-point ()
   "Return the skill at point, a plist."
-  (or (get-text-property (point) 'passepartout-skill)
+  (or (passepartout-list-data)
       (user-error "There is no skill here")))
 
 (defun passepartout-skills--meant (skill)
@@ -124,34 +124,40 @@ settings have no say in a text that somebody else wrote."
     ("off" 'passepartout-quiet)
     (_ 'passepartout-bad)))
 
-(defun passepartout-skills--insert (skill)
-  "Insert SKILL, a plist, with what is known of it."
-  (let ((begin (point))
-        (state (passepartout-view-line (plist-get skill :state) 20))
-        (quiet (lambda (text)
-                 (unless (string-empty-p (or text ""))
-                   (insert (propertize
-                            (concat "    " (passepartout-view-line text 400)
-                                    "\n")
-                            'face 'passepartout-quiet))))))
-    (insert (propertize (truncate-string-to-width state 9 0 ?\s)
-                        'face (passepartout-skills--face state))
-            (if (plist-get skill :priority)
-                (format "%4d  " (plist-get skill :priority))
-              "      ")
-            (passepartout-view-line (plist-get skill :name) 64)
-            (let ((title (passepartout-view-line (plist-get skill :title) 80)))
-              (if (string-empty-p title) "" (concat "  " title)))
-            "\n")
-    (when (plist-get skill :why)
-      (insert "    " (passepartout-view-line (plist-get skill :why) 500) "\n"))
-    (mapc quiet (plist-get skill :remarks))
-    (funcall quiet (plist-get skill :turns))
-    (funcall quiet (plist-get skill :lisp))
-    (let ((took (or (plist-get skill :micros) 0)))
-      (when (>= took 5000)
-        (funcall quiet (format "It took %d ms to read." (/ took 1000)))))
-    (put-text-property begin (point) 'passepartout-skill skill)))
+(defconst passepartout-skills--columns
+  '(("State" 8) ("Prio" 5 t) ("Skill" 24) ("Title" nil))
+  "The columns of the list of skills.")
+
+(defun passepartout-skills--below (skill)
+  "Return what stands below the line of SKILL, a plist, as texts."
+  (let* ((took (or (plist-get skill :micros) 0))
+         (why (plist-get skill :why))
+         (quiet (append (plist-get skill :remarks)
+                        (list (plist-get skill :turns)
+                              (plist-get skill :lisp)
+                              (and (>= took 5000)
+                                   (format "It took %d ms to read."
+                                           (/ took 1000)))))))
+    (append
+     (and why (list (concat "    " (passepartout-view-line why 500) "\n")))
+     (mapcar (lambda (text)
+               (propertize (concat "    " (passepartout-view-line text 400)
+                                   "\n")
+                           'face 'passepartout-quiet))
+             (seq-remove (lambda (text) (string-empty-p (or text "")))
+                         quiet)))))
+
+(defun passepartout-skills--row (skill)
+  "Return the row of SKILL, a plist, with what is known of it."
+  (let ((state (passepartout-view-line (plist-get skill :state) 20))
+        (name (passepartout-view-line (plist-get skill :name) 64))
+        (priority (plist-get skill :priority)))
+    `(,(or (plist-get skill :file) name) ,name ,skill
+      (,(propertize state 'face (passepartout-skills--face state))
+       (,(if priority (format "%d" priority) "") . ,(or priority -1))
+       ,name
+       ,(passepartout-view-line (plist-get skill :title) 80))
+      ,@(passepartout-skills--below skill))))
 
 (defun passepartout-skills--draw (payload)
   "Draw PAYLOAD, the list of the core, in the current buffer."
@@ -159,9 +165,15 @@ settings have no say in a text that somebody else wrote."
     (insert (propertize "Skills\n" 'face 'passepartout-title)
             (propertize
              "RET opens, s shows whole, c confirms, k takes out of use and \
-back, t tests,\nr reads all anew, g asks again, q leaves.\n\n"
+back, t tests,\nr reads all anew, S sorts, ? shows all keys, q leaves.\n\n"
              'face 'passepartout-quiet))
-    (mapc #'passepartout-skills--insert (plist-get payload :skills))
+    (if (null (plist-get payload :skills))
+        (insert "There is no skill.  M-x passepartout-new-skill begins one, \
+r reads all anew.\n")
+      (passepartout-list-head passepartout-skills--columns)
+      (passepartout-list-rows passepartout-skills--columns
+                              (mapcar #'passepartout-skills--row
+                                      (plist-get payload :skills))))
     (when (> (or (plist-get payload :more) 0) 0)
       (insert (format "\nAnd %d more; name fewer folders to see them.\n"
                       (plist-get payload :more))))))
@@ -175,12 +187,9 @@ back, t tests,\nr reads all anew, g asks again, q leaves.\n\n"
 (defun passepartout-skills ()
   "Show the skills: what became of each, and what can be done about it."
   (interactive)
-  (let ((buffer (passepartout-view-buffer passepartout-skills--buffer-name
-                                          'passepartout-skills-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-view--refresh #'passepartout-skills--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-skills--fetch)))
+  (passepartout-view-open passepartout-skills--buffer-name
+                          'passepartout-skills-mode 'passepartout-skills
+                          #'passepartout-skills--fetch))
 
 (defun passepartout-skills-open ()
   "Visit the file of the skill at point.
@@ -375,7 +384,8 @@ and save.  Nothing is in use before you have saved it."
 
 (defun passepartout-skills--own-name ()
   "Return the name of the skill of this buffer or at point, or nil."
-  (or (plist-get (get-text-property (point) 'passepartout-skill) :name)
+  (or (and (derived-mode-p 'passepartout-skills-mode)
+           (plist-get (passepartout-list-data) :name))
       (and buffer-file-name
            (if (equal (file-name-nondirectory buffer-file-name) "SKILL.md")
                (file-name-nondirectory

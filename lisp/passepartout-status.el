@@ -41,11 +41,27 @@
   "What the mode line says about the agent; empty when nothing waits.")
 (put 'passepartout-status--mode-line 'risky-local-variable t)
 
-(defvar passepartout-status--map
+(defun passepartout-status--map (command)
+  "Return a keymap by which a click in the mode line calls COMMAND."
   (let ((map (make-sparse-keymap)))
-    (define-key map [mode-line mouse-1] #'passepartout-flight-plans)
-    map)
-  "Keys of the part of the mode line that counts plans.")
+    (define-key map [mode-line mouse-1] command)
+    map))
+
+(defconst passepartout-status--maps
+  (mapcar (lambda (command)
+            (cons command (passepartout-status--map command)))
+          '(passepartout-context passepartout-next-plan passepartout-jobs
+            passepartout-doctor))
+  "Keymaps of the parts of the mode line, by the command of a click.")
+
+(defun passepartout-status--part (text command help &optional face)
+  "Return TEXT, in FACE, as a part that calls COMMAND when it is clicked.
+HELP says what a click does."
+  (propertize (concat " [" text "]")
+              'face face
+              'mouse-face 'mode-line-highlight
+              'help-echo help
+              'local-map (cdr (assq command passepartout-status--maps))))
 
 (defun passepartout-status--received (payload _meta)
   "Keep and show PAYLOAD, a status message."
@@ -59,17 +75,46 @@
            (length (passepartout-plan-pending))
          0)))
 
+(defun passepartout-status--background ()
+  "Return what goes on by itself, in words, or nil."
+  (let* ((last passepartout-status--last)
+         (reading (plist-get last :reading))
+         (indexing (plist-get last :indexing)))
+    (cond ((consp reading)
+           (format "reading %s/%s" (car reading) (cadr reading)))
+          ((consp indexing)
+           (format "indexing %s/%s" (car indexing) (cadr indexing)))
+          ;; The core works, and it is no question of a chat.
+          ((and (equal (plist-get last :state) "thinking")
+                (not (bound-and-true-p passepartout-chat--turns)))
+           "working"))))
+
 (defun passepartout-status--show ()
   "Bring the mode line up to date."
   (let* ((count (passepartout-status--count))
-         (text (concat
-                (passepartout-status--road)
-                (and (> count 0) (passepartout-running-p)
-                     (propertize
-                      (format " [%d plan%s]" count (if (= count 1) "" "s"))
-                      'face 'passepartout-attention
-                      'help-echo "Flight plans wait; mouse-1 shows them"
-                      'local-map passepartout-status--map)))))
+         (last passepartout-status--last)
+         (focus (plist-get last :focus-title))
+         (background (passepartout-status--background))
+         (text (if (not (passepartout-running-p))
+                   ""
+                 (concat
+                  (passepartout-status--road)
+                  (and focus
+                       (passepartout-status--part
+                        (format "on %s" (passepartout-view-line focus 20))
+                        'passepartout-context
+                        "The agent looks at this heading; \
+mouse-1 shows what a model is told"))
+                  (and background
+                       (passepartout-status--part
+                        background 'passepartout-jobs
+                        "This goes on by itself; mouse-1 shows the jobs"))
+                  (and (> count 0)
+                       (passepartout-status--part
+                        (format "%d plan%s" count (if (= count 1) "" "s"))
+                        'passepartout-next-plan
+                        "Flight plans wait; mouse-1 goes to the next one"
+                        'passepartout-attention))))))
     (unless (equal-including-properties text passepartout-status--mode-line)
       (setq passepartout-status--mode-line text)
       (force-mode-line-update t))))
@@ -79,64 +124,99 @@
   (let ((name (passepartout-module-road :name))
         (state (plist-get passepartout-status--last :state)))
     (and name
-         (passepartout-running-p)
-         (propertize
-          (format " [%s%s]" (passepartout-view-line name 30)
+         (passepartout-status--part
+          (concat (passepartout-view-line name 30)
                   (if (member state '("not connected" "not answering"))
                       (concat ": " state) ""))
-          'help-echo "Connected to this core; M-x passepartout-doctor says how"))))
+          'passepartout-doctor
+          "Connected to this core; mouse-1 says how"))))
+
+(defvar passepartout-status--installed nil
+  "Whether the mode line was added to; who takes it out is left alone.")
 
 (defun passepartout-status--install ()
   "Add the count of plans to the mode line."
-  (unless (memq 'passepartout-status--mode-line
-                (or global-mode-string '("")))
+  (unless (or passepartout-status--installed
+              (memq 'passepartout-status--mode-line
+                    (or global-mode-string '(""))))
+    (setq passepartout-status--installed t)
     (setq global-mode-string
           (append (or global-mode-string '(""))
                   '(passepartout-status--mode-line)))))
 
-(defun passepartout-status-text ()
-  "Return what the agent is doing, in a few words."
+(defun passepartout-status-trouble-p ()
+  "Return non-nil when the core says that something is wrong."
+  (let ((last passepartout-status--last))
+    (and (passepartout-running-p)
+         (or (equal (plist-get last :health) "unhealthy")
+             (> (or (plist-get last :problems) 0) 0)))))
+
+(defun passepartout-status--words ()
+  "Return what the agent is doing and what is wrong, as a list of words."
   (let* ((last passepartout-status--last)
          (state (plist-get last :state))
          (reading (plist-get last :reading))
          (indexing (plist-get last :indexing))
-         (focus (plist-get last :focus-title))
-         (unhealthy (equal (plist-get last :health) "unhealthy"))
-         (problems (or (plist-get last :problems) 0))
-         (count (passepartout-status--count)))
-    (if (or (null last) (not (passepartout-running-p)))
+         (problems (or (plist-get last :problems) 0)))
+    (delq nil
+          (list
+           (and (equal (plist-get last :health) "unhealthy")
+                "unhealthy (M-x passepartout-doctor)")
+           (cond ((and (equal state "reading") (consp reading))
+                  (format "reading %s of %s files" (car reading)
+                          (cadr reading)))
+                 ;; The count of the plans says it better.
+                 ((and (equal state "waiting")
+                       (> (passepartout-status--count) 0))
+                  nil)
+                 (t (passepartout-view-line
+                     (format "%s" (or state "idle")) 20)))
+           (and (consp indexing)
+                (format "words of %s of %s files indexed" (car indexing)
+                        (cadr indexing)))
+           (and (plist-get last :recorded)
+                "recording a cassette")
+           (and (> problems 0)
+                (format "%d problem%s (M-x passepartout-log)" problems
+                        (if (= problems 1) "" "s")))))))
+
+(defun passepartout-status--plans ()
+  "Return how many plans wait, in words, or nil."
+  (let ((count (passepartout-status--count)))
+    (and (> count 0)
+         (format "%d plan%s" count (if (= count 1) " waits" "s wait")))))
+
+(defun passepartout-status--known-p ()
+  "Return non-nil when the core that runs has said how it stands."
+  (and passepartout-status--last (passepartout-running-p)))
+
+(defun passepartout-status-word ()
+  "Return what is under way, in a word or a few."
+  (if (not (passepartout-status--known-p))
+      "not running"
+    (string-join (append (passepartout-status--words)
+                         (let ((plans (passepartout-status--plans)))
+                           (and plans (list plans))))
+                 ", ")))
+
+(defun passepartout-status-text ()
+  "Return what the agent is doing, and where, in a line."
+  (let* ((last passepartout-status--last)
+         (road (passepartout-module-road :name))
+         (focus (plist-get last :focus-title)))
+    (if (not (passepartout-status--known-p))
         "not running"
       (string-join
        (delq nil
-             (list
-              (and (passepartout-module-road :name)
-                   (format "connected to %s"
-                           (passepartout-view-line
-                            (passepartout-module-road :name) 40)))
-              (and unhealthy "unhealthy (M-x passepartout-doctor)")
-              (cond ((and (equal state "reading") (consp reading))
-                     (format "reading %s of %s files" (car reading)
-                             (cadr reading)))
-                    ;; The count of the plans says it better.
-                    ((and (equal state "waiting") (> count 0)) nil)
-                    (t (passepartout-view-line
-                        (format "%s" (or state "idle")) 20)))
-              (and (consp indexing)
-                   (format "words of %s of %s files indexed" (car indexing)
-                           (cadr indexing)))
-              (and (plist-get last :recorded)
-                   "recording a cassette")
-              (and (plist-get last :scope)
-                   (format "in %s" (passepartout-view-line
-                                    (plist-get last :scope) 40)))
-              (and focus
-                   (format "on “%s”" (passepartout-view-line focus 40)))
-              (and (> count 0)
-                   (format "%d plan%s" count
-                           (if (= count 1) " waits" "s wait")))
-              (and (> problems 0)
-                   (format "%d problem%s (M-x passepartout-log)" problems
-                           (if (= problems 1) "" "s")))))
+             `(,(and road (format "connected to %s"
+                                  (passepartout-view-line road 40)))
+               ,@(passepartout-status--words)
+               ,(and (plist-get last :scope)
+                     (format "in %s" (passepartout-view-line
+                                      (plist-get last :scope) 40)))
+               ,(and focus
+                     (format "on “%s”" (passepartout-view-line focus 40)))
+               ,(passepartout-status--plans)))
        ", "))))
 
 ;;;###autoload

@@ -41,6 +41,17 @@
 (defconst passepartout-trace--limit 20
   "How many turns are shown.")
 
+(defvar passepartout-trace-mode-map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map passepartout-view-mode-map)
+    (define-key map (kbd "y") #'passepartout-why)
+    map)
+  "Keys of the buffer of the trace.")
+
+(define-derived-mode passepartout-trace-mode passepartout-view-mode "Trace"
+  "Major mode of the buffer of what the gates said."
+  :interactive nil)
+
 (defun passepartout-trace--insert-opinion (opinion)
   "Insert OPINION, what one gate said."
   (insert "- "
@@ -55,11 +66,7 @@
 
 (defun passepartout-trace--insert-action (action)
   "Insert ACTION with what the gates said about it."
-  (insert (propertize "** " 'face 'passepartout-subtitle
-                      'passepartout-decision
-                      (if (plist-get action :plan)
-                          (list :plan (plist-get action :plan))
-                        (list :hash (plist-get action :hash))))
+  (insert (propertize "** " 'face 'passepartout-subtitle)
           (passepartout-view-word (plist-get action :verdict))
           " "
           (propertize (passepartout-view-action action)
@@ -127,8 +134,8 @@ followed, and a dot who wanted the same."
       (dolist (share (plist-get turn :shares))
         (insert "  " (passepartout-view-share share) "\n")))))
 
-(defun passepartout-trace--insert-turn (turn)
-  "Insert TURN with its actions."
+(defun passepartout-trace--insert-about (turn)
+  "Insert what is to be said of TURN as a whole."
   (let ((session (or (plist-get turn :session)))
         (notice (plist-get turn :text)))
     (insert (propertize "* " 'face 'passepartout-title)
@@ -163,10 +170,32 @@ followed, and a dot who wanted the same."
               (passepartout-view-line route 600) "\n"))
     (mapc #'passepartout-trace--insert-round (plist-get turn :rounds))
     (passepartout-trace--insert-spent turn)
-    (if (plist-get turn :trace)
-        (mapc #'passepartout-trace--insert-action (plist-get turn :trace))
+    (unless (plist-get turn :trace)
       (insert (propertize "No action was proposed.\n"
-                          'face 'passepartout-quiet)))
+                          'face 'passepartout-quiet)))))
+
+(defun passepartout-trace--decision (action)
+  "Return the name of the decision about ACTION, as a plist, or nil."
+  (let ((plan (plist-get action :plan))
+        (hash (plist-get action :hash)))
+    (cond (plan (list :plan plan))
+          (hash (list :hash hash)))))
+
+(defun passepartout-trace--insert-turn (turn)
+  "Insert TURN with its actions, each an item."
+  (let ((asked (passepartout-view-line (plist-get turn :asked) 100))
+        (actions (plist-get turn :trace)))
+    ;; Why a turn went as it did is asked of its first action.
+    (passepartout-list-item (passepartout-list-key (plist-get turn :at) asked)
+        (concat (passepartout-view-time (plist-get turn :at)) " " asked)
+        (passepartout-trace--decision (car actions))
+      (passepartout-trace--insert-about turn))
+    (dolist (action actions)
+      (let ((decision (passepartout-trace--decision action)))
+        (passepartout-list-item (cadr decision)
+            (concat "  " (passepartout-view-action action))
+            decision
+          (passepartout-trace--insert-action action))))
     (insert "\n")))
 
 (defun passepartout-trace--visit-chat (session)
@@ -181,10 +210,12 @@ followed, and a dot who wanted the same."
   "Draw RECENT, a list of what was asked, in the current buffer."
   (passepartout-view-draw
     (insert (propertize "Gate trace\n" 'face 'passepartout-title)
-            (propertize "TAB folds, RET follows, g asks again, q leaves.\n\n"
+            (propertize "TAB folds, RET follows, y says why, g asks again, ? \
+shows all keys, q leaves.\n\n"
                         'face 'passepartout-quiet))
     (if (null recent)
-        (insert "There has been no turn yet.\n")
+        (insert "There has been no turn yet.  M-x passepartout-chat asks \
+something; then g shows here\nwhat the gates said.\n")
       (mapc #'passepartout-trace--insert-turn recent))))
 
 (defun passepartout-trace--fetch ()
@@ -200,12 +231,9 @@ followed, and a dot who wanted the same."
 (defun passepartout-gate-trace ()
   "Show what the gates said about the last actions."
   (interactive)
-  (let ((buffer (passepartout-view-buffer passepartout-trace--buffer-name
-                                          'passepartout-view-mode)))
-    (with-current-buffer buffer
-      (setq passepartout-view--refresh #'passepartout-trace--fetch))
-    (pop-to-buffer buffer)
-    (passepartout-trace--fetch)))
+  (passepartout-view-open passepartout-trace--buffer-name
+                          'passepartout-trace-mode 'passepartout-gate-trace
+                          #'passepartout-trace--fetch))
 
 ;;;; Why
 
@@ -216,16 +244,8 @@ followed, and a dot who wanted the same."
 
 (defun passepartout-trace--decision-at-point ()
   "Return which decision point is on, as a plist, or nil."
-  (cond ((equal (buffer-name) passepartout-trace--buffer-name)
-         (save-excursion
-           (forward-line 1)
-           (let ((place (previous-single-property-change
-                         (point) 'passepartout-decision)))
-             (and place
-                  (or (get-text-property place 'passepartout-decision)
-                      (and (> place (point-min))
-                           (get-text-property
-                            (1- place) 'passepartout-decision)))))))
+  (cond ((derived-mode-p 'passepartout-trace-mode)
+         (passepartout-list-data))
         ((bound-and-true-p passepartout-chat-mode)
          (save-excursion
            (forward-line 0)

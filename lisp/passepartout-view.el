@@ -34,6 +34,7 @@
 ;;; Code:
 
 (require 'passepartout)
+(require 'passepartout-list)
 (require 'org)
 (require 'iso8601)
 (eval-when-compile (require 'cl-lib) (require 'subr-x))
@@ -63,6 +64,13 @@
                    (concat (substring text 0 (1- width)) "…")
                  text)))
     (string-trim (passepartout-view-visible text))))
+
+(defun passepartout-view-count (number)
+  "Return NUMBER, a count or nil, short enough for a column."
+  (let ((number (or number 0)))
+    (cond ((< number 100000) (format "%d" number))
+          ((< number 10000000) (format "%dk" (/ number 1000)))
+          (t (format "%dM" (/ number 1000000))))))
 
 (defun passepartout-view-who (plist)
   "Return the provider that PLIST names, with its model, in a line."
@@ -109,10 +117,24 @@ name of a folder stands for NAME in it."
               "\n")
    "\n"))
 
+(defun passepartout-view-parse-time (text)
+  "Return TEXT, a time in the form of RFC 3339, as a time of Emacs.
+What the core sends is in UTC, and read without the slow parser."
+  (if (string-match
+       "\\`\\([0-9]\\{4\\}\\)-\\([0-9][0-9]\\)-\\([0-9][0-9]\\)T\\([0-9][0-9]\\)\
+:\\([0-9][0-9]\\):\\([0-9][0-9]\\)\\(?:\\.[0-9]+\\)?Z\\'"
+       text)
+      (let ((part (lambda (group)
+                    (string-to-number (match-string group text)))))
+        (encode-time (list (funcall part 6) (funcall part 5) (funcall part 4)
+                           (funcall part 3) (funcall part 2) (funcall part 1)
+                           nil nil t)))
+    (encode-time (iso8601-parse text))))
+
 (defun passepartout-view-time (text)
   "Return TEXT, a time in the form of RFC 3339, as people read it here."
   (condition-case nil
-      (let* ((time (encode-time (iso8601-parse text)))
+      (let* ((time (passepartout-view-parse-time text))
              (day (format-time-string "%F" time)))
         (if (equal day (format-time-string "%F"))
             (format-time-string "%H:%M" time)
@@ -158,22 +180,25 @@ name of a folder stands for NAME in it."
     (suppress-keymap map)
     (define-key map (kbd "g") #'passepartout-view-refresh)
     (define-key map (kbd "q") #'quit-window)
-    (define-key map (kbd "n") #'outline-next-visible-heading)
-    (define-key map (kbd "p") #'outline-previous-visible-heading)
+    (define-key map (kbd "n") #'passepartout-list-next)
+    (define-key map (kbd "p") #'passepartout-list-previous)
+    (define-key map (kbd "S") #'passepartout-list-sort)
+    (define-key map (kbd "j") #'imenu)
     (define-key map (kbd "TAB") #'passepartout-view-tab)
     (define-key map (kbd "<backtab>") #'backward-button)
     (define-key map (kbd "SPC") #'scroll-up-command)
     (define-key map (kbd "DEL") #'scroll-down-command)
     (define-key map (kbd "RET") #'passepartout-view-return)
-    (define-key map (kbd "?") #'describe-mode)
+    (define-key map (kbd "?") #'passepartout-list-help)
     map)
   "Keys of the buffers that show what Passepartout does.")
 
 (defun passepartout-view-refresh ()
   "Ask again for the contents of this buffer."
   (interactive)
-  (when passepartout-view--refresh
-    (funcall passepartout-view--refresh)))
+  (if passepartout-view--refresh
+      (funcall passepartout-view--refresh)
+    (message "There is nothing to ask again here")))
 
 (defun passepartout-view-tab ()
   "Fold or unfold the heading at point, or go to the next button."
@@ -204,6 +229,7 @@ name of a folder stands for NAME in it."
   (setq-local enable-local-variables nil)
   (setq-local revert-buffer-function
               (lambda (&rest _) (passepartout-view-refresh)))
+  (passepartout-list-set-up)
   (when (fboundp 'auto-composition-mode) (auto-composition-mode -1)))
 
 (defun passepartout-view-buffer (name mode)
@@ -221,40 +247,49 @@ The hooks of Org mode are not run: they could change what is shown."
           (funcall mode))
         (current-buffer))))
 
+(defvar-local passepartout-view--drawn nil
+  "Whether this list has been drawn.")
+
+(defun passepartout-view--alone (text)
+  "Let TEXT stand in this list as long as it has not been drawn."
+  (unless passepartout-view--drawn
+    (let ((inhibit-read-only t))
+      (erase-buffer)
+      (insert (propertize (concat text "\n") 'face 'passepartout-quiet))
+      (goto-char (point-min))
+      (set-buffer-modified-p nil))))
+
+(defun passepartout-view-refuse (buffer why)
+  "Say WHY there is nothing to show in BUFFER, in it if it shows nothing."
+  (let ((why (passepartout-view-line why 500)))
+    (message "Passepartout: %s" why)
+    (when (buffer-live-p buffer)
+      (with-current-buffer buffer
+        (passepartout-view--alone (concat why "\ng asks again, q leaves."))))))
+
+(defun passepartout-view-open (name mode command fetch &optional set-up)
+  "Show the list called NAME, a buffer in MODE, and have FETCH fill it.
+COMMAND is the one that opens it.  SET-UP is called in it before."
+  (let ((buffer (passepartout-view-buffer name mode)))
+    (with-current-buffer buffer
+      (setq passepartout-view--refresh fetch
+            passepartout-list--command command)
+      (when set-up (funcall set-up))
+      (passepartout-view--alone "Asking…"))
+    (pop-to-buffer buffer)
+    (funcall fetch)))
+
 (defmacro passepartout-view-draw (&rest body)
   "Draw the current buffer anew with BODY, which has to insert its text.
-Point and the start of each window stay on their lines."
+Point and the windows stay on their items, or else on their lines."
   (declare (indent 0) (debug t))
   `(let ((inhibit-read-only t)
-         (places (passepartout-view--places)))
+         (places (passepartout-list-places)))
      (erase-buffer)
+     (setq passepartout-view--drawn t)
      ,@body
      (set-buffer-modified-p nil)
-     (passepartout-view--restore places)))
-
-(defun passepartout-view--places ()
-  "Return where point and the windows of the current buffer are, in lines."
-  (cons (line-number-at-pos)
-        (mapcar (lambda (window)
-                  (list window
-                        (line-number-at-pos (window-start window))
-                        (line-number-at-pos (window-point window))))
-                (get-buffer-window-list nil nil t))))
-
-(defun passepartout-view--line-start (number)
-  "Return the beginning of line NUMBER of the current buffer."
-  (save-excursion
-    (goto-char (point-min))
-    (forward-line (1- number))
-    (point)))
-
-(defun passepartout-view--restore (places)
-  "Put point and the windows back to PLACES."
-  (goto-char (passepartout-view--line-start (car places)))
-  (dolist (place (cdr places))
-    (cl-destructuring-bind (window start point) place
-      (set-window-start window (passepartout-view--line-start start) t)
-      (set-window-point window (passepartout-view--line-start point)))))
+     (passepartout-list-restore places)))
 
 (defvar passepartout-view--asked 0
   "Counts what buffers asked for.")
@@ -277,9 +312,10 @@ buffer asked for something else since or is gone."
 (defun passepartout-view-fetch (name action draw &optional more)
   "Send the request ACTION for the buffer called NAME, if there is one.
 DRAW is called with the answer in that buffer, unless the answer is
-late.  Where the core says why there is none, that is shown.  MORE is
-called in the buffer, too, and returns the payload of the request and
-its session, as a list."
+late, and again when it is to be drawn in another order.  Where the
+core says why there is none, that is shown.  MORE is called in the
+buffer, too, and returns the payload of the request and its session, as
+a list."
   (let ((buffer (get-buffer name)))
     (when buffer
       (with-current-buffer buffer
@@ -291,9 +327,10 @@ its session, as a list."
              (let ((why (plist-get payload :error)))
                (cond
                 ((funcall late))
-                (why (message "Passepartout: %s"
-                              (passepartout-view-line why 500)))
+                (why (passepartout-view-refuse buffer why))
                 (t (with-current-buffer buffer
+                     (setq passepartout-list--redraw
+                           (lambda () (funcall draw payload)))
                      (funcall draw payload))))))
            (nth 1 more)))))))
 

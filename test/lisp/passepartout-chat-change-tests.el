@@ -381,15 +381,6 @@
       (passepartout-fake-inject :stream-chunk '(:turn "t3" :text "A3") session)
       (should (string-match-p "\nA1\n[^z]*\nA3\n[^z]*\n\\* Q2\n" (buffer-string))))))
 
-;;;; The header line
-
-(ert-deftest passepartout-chat-a-percent-sign-is-no-construct ()
-  (passepartout-fake-with
-    (passepartout-chat-tests--open)
-    (passepartout-fake-inject :status '(:state "idle" :focus-title "%-%b %f"))
-    (should (string-match-p (regexp-quote "on “%%-%%b %%f”")
-                            passepartout-chat--header))))
-
 ;;;; Which chat, and for which project
 
 (ert-deftest passepartout-chat-a-project-has-one-chat-wherever-it-is-saved ()

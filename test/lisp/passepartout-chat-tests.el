@@ -827,7 +827,7 @@ In turn %d it was said: %s
   (passepartout-fake-with
     (passepartout-chat-tests--open)
     (passepartout-chat-mode -1)
-    (should-not header-line-format)
+    (should-not (local-variable-p 'header-line-format))
     (should-not (memq 'passepartout-chat--ctrl-c-ctrl-c
                       org-ctrl-c-ctrl-c-hook))
     (should-not (local-variable-p 'org-confirm-babel-evaluate))

@@ -67,9 +67,9 @@
   (passepartout-clients-tests--with
     (should (string-match-p
              "private notes"
-             (passepartout-clients-tests--press "mail" "p" nil)))
+             (passepartout-clients-tests--press "mail" "v" nil)))
     (should-not (passepartout-fake-sent :client-grant))
-    (passepartout-clients-tests--press "mail" "p" t)
+    (passepartout-clients-tests--press "mail" "v" t)
     (should (equal (passepartout-clients-tests--sent :client-grant)
                    '((3 . :private))))
     ;; Who does not show plans cannot decide about them.
@@ -87,7 +87,7 @@
     (passepartout-clients-tests--press "client-cd" "k" t)
     (should (equal (passepartout-clients-tests--sent :client-end) '((4))))
     ;; What this Emacs may do is not granted here.
-    (should-error (passepartout-clients-tests--press "this Emacs" "p" t)
+    (should-error (passepartout-clients-tests--press "this Emacs" "v" t)
                   :type 'user-error)))
 
 (ert-deftest passepartout-clients-plans-and-turns-name-the-program-they-came-from ()

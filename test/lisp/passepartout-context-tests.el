@@ -82,7 +82,7 @@ Runner beans by the wall.
   (with-current-buffer passepartout-context--buffer-name
     (goto-char (point-min))
     (and (re-search-forward
-          (concat "^  \\(?:full\\|title\\|out\\) .*  " title "  ") nil t)
+          (concat "^  \\(?:full\\|title\\|out\\) .* " title " ") nil t)
          (buffer-substring-no-properties (line-beginning-position)
                                          (line-end-position)))))
 
@@ -93,7 +93,7 @@ Runner beans by the wall.
       (passepartout-real-start)
       (passepartout-context "larch")
       (passepartout-real-until (passepartout-context-tests--line "Timber"))
-      (should (string-match-p "^  full +[0-9]+  Timber  words 1.00"
+      (should (string-match-p "^  full +[0-9]+ Timber +words 1.00"
                               (passepartout-context-tests--line "Timber")))
       (should (string-search "Question: larch" (buffer-string)))
       (should (string-match-p "^  in all +[0-9]+$" (buffer-string)))
@@ -218,7 +218,7 @@ Runner beans by the wall.
     (with-current-buffer passepartout-context--buffer-name
       (should (string-match-p "^Asked first: fake, model .*, on this machine\\.$"
                               (buffer-string)))
-      (should (string-match-p "^  earlier turns, whole +[0-9]+$"
+      (should (string-match-p "^  earlier turns, whole +[0-9]+  "
                               (buffer-string))))))
 
 (provide 'passepartout-context-tests)

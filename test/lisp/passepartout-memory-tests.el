@@ -57,7 +57,7 @@
 
 (ert-deftest passepartout-memory-lists-steps-as-lines-of-which-none-is-a-heading ()
   (passepartout-memory-tests--with
-    (should (string-match-p "A1234567890  agent (shell): Run: make \\* evil"
+    (should (string-match-p "A1234567890 agent (shell) +Run: make \\* evil"
                             (buffer-string)))
     (goto-char (point-min))
     (should-not (re-search-forward "^\\*" nil t))

@@ -92,8 +92,13 @@ Versions of transient nest a suffix differently; its keywords are the same."
 (ert-deftest passepartout-menu-has-the-keys-of-the-command-map ()
   (let ((menu (passepartout-menu-tests--in 'passepartout-menu)))
     (map-keymap
-     (lambda (key command)
-       (when-let ((known (rassq command menu)))
+     (lambda (key binding)
+       ;; A binding has the word that `which-key' shows.
+       (should (stringp (car binding)))
+       (should (commandp (cdr binding)))
+       (should (eq (cdr binding)
+                   (lookup-key passepartout-command-map (vector key))))
+       (when-let ((known (rassq (cdr binding) menu)))
          (should (equal (car known) (key-description (vector key))))))
      passepartout-command-map)
     (should (eq (lookup-key passepartout-command-map "?")

@@ -97,6 +97,8 @@ name" :price "unknown"))))
 You chose this order; it counts for every kind of work.
   code: near, recall
 
+  Model                                                Reads Price
+
 far: no list; it was never contacted
   RET or g here asks it.
 
@@ -107,6 +109,38 @@ near: 4 models, asked at 09:00:00
 
 spare: no list; spare: check the key
 ")))))
+
+(ert-deftest passepartout-models-of-each-list-are-sorted ()
+  (passepartout-models-tests--with
+    (passepartout-models-tests--answer
+     "near" '(:at "09:00:00"
+              :models ((:name "b" :context 100 :price "$10.00 in, $1 out")
+                       (:name "C" :context 9 :price "unknown")
+                       (:name "a" :price "$3.00 in, $15.00 out")
+                       (:name "d" :context 20 :price "nothing"))))
+    (passepartout-models-tests--answer
+     "spare" '(:at "09:00:00" :models ((:name "z" :price "nothing")
+                                       (:name "y" :price "nothing"))))
+    (let ((asked (length passepartout-fake-sent)))
+      (dolist (case '(("Model" "abCd" "yz") ("Model" "dCba" "zy")
+                      ("Reads" "aCdb" nil) ("Price" "dabC" nil)))
+        (passepartout-list-sort (car case))
+        (let ((models (seq-filter (lambda (label) (string-search "/" label))
+                                  (mapcar #'car (passepartout-list--imenu)))))
+          (dolist (list `(("near/" . ,(nth 1 case)) ("spare/" . ,(nth 2 case))))
+            (when (cdr list)
+              (should (equal (cdr list)
+                             (mapconcat
+                              (lambda (label) (string-remove-prefix (car list)
+                                                                    label))
+                              (seq-filter (apply-partially #'string-prefix-p
+                                                           (car list))
+                                          models)
+                              "")))))))
+      (should (= asked (length passepartout-fake-sent)))
+      ;; The order of providers is none to be sorted.
+      (should (string-match-p "   1 far[^z]*   2 near[^z]*   3 recall"
+                              (buffer-string))))))
 
 (ert-deftest passepartout-models-a-key-sets-the-order-that-it-says ()
   (dolist (case '(("RET" " > m" (:cascade ("near/m" "far/big/1:free" "recall")))

@@ -76,7 +76,7 @@
     (goto-char (point-min))
     (passepartout-query-copy)
     (should (equal (current-kill 0) "[[id:tiles][Order the tiles]]"))
-    (should (equal (mapcar #'car (passepartout-query--imenu))
+    (should (equal (mapcar #'car (passepartout-list--imenu))
                    '("Order the tiles")))))
 
 (ert-deftest passepartout-query-moves-and-asks-again ()
@@ -86,9 +86,9 @@
      :query (passepartout-query-tests--answer
              passepartout-query-tests--hit passepartout-query-tests--evil))
     (goto-char (point-min))
-    (passepartout-query-next)
+    (passepartout-list-next)
     (should (equal (plist-get (passepartout-query--at-point) :id) "evil"))
-    (passepartout-query-previous)
+    (passepartout-list-previous)
     (should (equal (plist-get (passepartout-query--at-point) :id) "tiles"))
     (passepartout-query-sort "deadline")
     (passepartout-query-sort "-title")

@@ -39,7 +39,7 @@
           (should (string-match-p (regexp-quote part) text)))
         (should-not (string-match-p "^\\* y" text)))
       (goto-char (point-min))
-      (search-forward "confirm")
+      (re-search-forward "^confirm")
       (push-button (match-beginning 0))
       (should (equal (plist-get (car (passepartout-fake-sent :rule-confirm))
                                 :rule)

@@ -58,13 +58,15 @@
                                         (search-forward "\n\n")
                                         (point))
                                       (point-max)))
-                   "loaded     10  brief  Brief
+                   "\
+  State     Prio Skill                    Title
+  loaded      10 brief                    Brief
     It is odd.
     2 calls in 3 ms
-waiting        forms
+  waiting        forms
     It comes from outside.
-off            old
-failed         wrong
+  off            old
+  failed         wrong
     line 3: * no heading
 "))
     (should-error (passepartout-skills-tests--press "k" "Skills")
@@ -244,7 +246,7 @@ failed         wrong
       (passepartout-real-until (string-search "policy" (buffer-string)))
       (passepartout-skills-reload)
       (passepartout-real-until
-        (string-match-p "^loaded +10  tea-time  Tea time$" (buffer-string)))
+        (string-match-p "^  loaded +10 tea-time +Tea time$" (buffer-string)))
       (save-current-buffer
         (passepartout-skills-tests--press "RET" "tea-time")
         (should (equal (buffer-name) "tea-time.org"))
@@ -289,7 +291,7 @@ failed         wrong
       (passepartout-skills)
       (with-current-buffer passepartout-skills--buffer-name
         (passepartout-real-until
-          (string-match-p "^waiting +forms$" (buffer-string)))
+          (string-match-p "^  waiting +forms$" (buffer-string)))
         (passepartout-skills-tests--press "c" "waiting"))
       (passepartout-real-until (get-buffer passepartout-skills--shown-name))
       (with-current-buffer passepartout-skills--shown-name
@@ -307,7 +309,7 @@ failed         wrong
       (passepartout-skills)
       (with-current-buffer passepartout-skills--buffer-name
         (passepartout-real-until
-          (string-match-p "^loaded +forms  Fills forms\\.$"
+          (string-match-p "^  loaded +forms +Fills forms\\.$"
                           (buffer-string)))
         ;; A folder that was named after the start is not read yet.
         (let ((said nil))

@@ -132,7 +132,7 @@ Larch for the deck.
       (passepartout-real-until
         (progn (passepartout-memory-log)
                (sit-for 0.1)
-               (string-match-p "agent (org-add-heading): .*Oil the winch"
+               (string-match-p "agent (org-add-heading) +.*Oil the winch"
                                (buffer-string))))
       ;; Point is on a step, and each key has one.
       (goto-char (point-min))
@@ -327,7 +327,7 @@ Larch for the deck.
     (passepartout-query-sort "-title")
     (passepartout-real-until
       (equal '("Order timber" "Mend the gutter")
-             (mapcar #'car (passepartout-query--imenu))))
+             (mapcar #'car (passepartout-list--imenu))))
     (goto-char (point-min))
     (passepartout-real-key "n")
     (passepartout-real-key "RET")
