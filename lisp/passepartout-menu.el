@@ -136,7 +136,8 @@
     ("s" "first questions" passepartout-setup)
     ("z" "put a setting back" passepartout-undo-setting)
     ("i" "who the agent is" passepartout-identity)
-    ("b" "build the module" passepartout-module-build)]
+    ("b" "build the module" passepartout-module-build)
+    ("B" "fetch the module" passepartout-module-fetch)]
    ["The core"
     ("?" "how it stands" passepartout-status)
     ("r" "read the notes again" passepartout-rescan)

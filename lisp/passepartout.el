@@ -391,7 +391,7 @@ notes, asks all the same."
 (defcustom passepartout-module-file nil
   "File of the compiled module.
 The value nil looks beside the package, in the folders .build and
-target."
+target, and into the cache, where one is that was fetched."
   :type '(choice (const :tag "Beside the package" nil) file)
   :risky t
   :package-version '(passepartout . "0.1.0"))
@@ -655,8 +655,10 @@ A key that was meant for something else then approves nothing."
   "Stop the core and start it again." t)
 (autoload 'passepartout-stop "passepartout-events"
   "Stop the core." t)
-(autoload 'passepartout-module-build "passepartout-module"
+(autoload 'passepartout-module-build "passepartout-install"
   "Build the module with cargo." t)
+(autoload 'passepartout-module-fetch "passepartout-install"
+  "Fetch the module that was built for this version and machine." t)
 (autoload 'passepartout-sense-start "passepartout-sense")
 (autoload 'passepartout-sense-stop "passepartout-sense")
 (autoload 'passepartout-sense-suitable-p "passepartout-sense")
