@@ -9,7 +9,7 @@ EMACS ?= emacs
 export CARGO EMACS YES MEMEX
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo-fresh test test-rust test-lisp lint soak bench agreement clean
+.PHONY: help build run demo-fresh info dist test test-rust test-lisp lint soak bench agreement clean
 
 help: ## Lists these commands
 	@echo "Passepartout. Commands:"
@@ -31,6 +31,15 @@ run: ## Installs what is missing, builds, reads a memex, opens the chat in Emacs
 
 demo-fresh: ## Puts the demo memex back to how it is shipped
 	@rm -rf .build/demo-memex .build/demo-memex.sum
+
+info: ## Makes the manual that Emacs's Info reads, in .build/info
+	@test/scripts/need.sh emacs makeinfo
+	@test/scripts/info.sh
+
+dist: info ## Makes the package and what was built, with checksums, in .build/dist
+	@test/scripts/need.sh rust cc
+	@$(CARGO) build --release --locked
+	@test/scripts/dist.sh module
 
 test: ## Installs what is missing and runs all tests
 	@test/scripts/need.sh rust cc emacs sbcl tmux
