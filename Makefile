@@ -9,7 +9,7 @@ EMACS ?= emacs
 export CARGO EMACS YES MEMEX
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo-fresh info dist test test-rust test-lisp lint soak bench agreement clean
+.PHONY: help build run demo-fresh info dist test test-rust test-lisp lint gates soak bench agreement clean
 
 help: ## Lists these commands
 	@echo "Passepartout. Commands:"
@@ -51,8 +51,11 @@ test-rust: ## Only the tests in Rust
 test-lisp: ## Only compiling, checking and testing the Lisp, in batch Emacs with the module
 	@test/scripts/test.sh lisp
 
-lint: ## Formatting, clippy, checkdoc, dependencies (cargo-deny where present)
-	@test/scripts/test.sh fmt clippy lisp-compile lisp-checkdoc deny
+lint: ## Formatting, clippy, what Emacs and eask look at in the Lisp, the gates of the repository
+	@test/scripts/test.sh fmt clippy lisp-compile lisp-checkdoc lisp-lint gates-source
+
+gates: ## Dependencies, number of crates, cargo doc, typos, size and load time of the module
+	@test/scripts/test.sh gates
 
 soak: ## What takes long: properties, fuzz, kills, loads, other versions of Emacs
 	@test/scripts/need.sh rust cc emacs

@@ -35,7 +35,7 @@
 (eval-when-compile (require 'subr-x))
 
 (defvar passepartout-chat-mode)
-(declare-function passepartout-chat-send "passepartout-chat" ())
+(declare-function passepartout-chat-send "passepartout-chat" (&optional again))
 (declare-function passepartout-chat-interrupt "passepartout-chat" ())
 
 (defun passepartout-menu--heading ()
