@@ -133,6 +133,8 @@
 (transient-define-prefix passepartout-menu-more ()
   "Reach the commands that are wanted less often."
   [["Set up"
+    ("w" "welcome" passepartout-welcome)
+    ("W" "recorded tour" passepartout-welcome-tour)
     ("s" "first questions" passepartout-setup)
     ("z" "put a setting back" passepartout-undo-setting)
     ("i" "who the agent is" passepartout-identity)

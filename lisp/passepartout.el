@@ -625,6 +625,11 @@ A key that was meant for something else then approves nothing."
   "Say what works, what does not, and how to repair it." t)
 (autoload 'passepartout-setup "passepartout-setup"
   "Ask what Passepartout needs to know at first, and save it." t)
+(autoload 'passepartout-welcome "passepartout-welcome"
+  "Show how many headings were read, and what to do next." t)
+(autoload 'passepartout-welcome-at-first "passepartout-welcome")
+(autoload 'passepartout-welcome-tour "passepartout-welcome"
+  "Watch the recorded tour, in an Emacs of its own." t)
 (autoload 'passepartout-status "passepartout-status"
   "Say in one line what the agent is doing." t)
 (autoload 'passepartout-focus "passepartout-focus"
