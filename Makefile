@@ -9,7 +9,7 @@ EMACS ?= emacs
 export CARGO EMACS YES MEMEX
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo-fresh info dist test test-rust test-lisp lint gates soak bench agreement clean
+.PHONY: help build run demo-fresh info dist images test test-rust test-lisp lint gates soak bench agreement clean
 
 help: ## Lists these commands
 	@echo "Passepartout. Commands:"
@@ -40,6 +40,9 @@ dist: info ## Makes the package and what was built, with checksums, in .build/di
 	@test/scripts/need.sh rust cc
 	@$(CARGO) build --release --locked
 	@test/scripts/dist.sh module
+
+images: ## Takes the pictures in docs/images anew (Xvfb and a graphic Emacs; EMACS names it)
+	@test/scripts/images.sh
 
 test: ## Installs what is missing and runs all tests
 	@test/scripts/need.sh rust cc emacs sbcl tmux
