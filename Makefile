@@ -9,7 +9,7 @@ EMACS ?= emacs
 export CARGO EMACS YES MEMEX
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo-fresh test test-rust test-lisp lint soak bench agreement clean
+.PHONY: help build run demo-fresh info dist images test test-rust test-lisp lint gates soak bench agreement clean
 
 help: ## Lists these commands
 	@echo "Passepartout. Commands:"
@@ -32,6 +32,18 @@ run: ## Installs what is missing, builds, reads a memex, opens the chat in Emacs
 demo-fresh: ## Puts the demo memex back to how it is shipped
 	@rm -rf .build/demo-memex .build/demo-memex.sum
 
+info: ## Makes the manual that Emacs's Info reads, in .build/info
+	@test/scripts/need.sh emacs makeinfo
+	@test/scripts/info.sh
+
+dist: info ## Makes the package and what was built, with checksums, in .build/dist
+	@test/scripts/need.sh rust cc
+	@$(CARGO) build --release --locked
+	@test/scripts/dist.sh module
+
+images: ## Takes the pictures in docs/images anew (Xvfb and a graphic Emacs; EMACS names it)
+	@test/scripts/images.sh
+
 test: ## Installs what is missing and runs all tests
 	@test/scripts/need.sh rust cc emacs sbcl tmux
 	@test/scripts/test.sh fmt clippy rust lisp
@@ -42,8 +54,11 @@ test-rust: ## Only the tests in Rust
 test-lisp: ## Only compiling, checking and testing the Lisp, in batch Emacs with the module
 	@test/scripts/test.sh lisp
 
-lint: ## Formatting, clippy, checkdoc, dependencies (cargo-deny where present)
-	@test/scripts/test.sh fmt clippy lisp-compile lisp-checkdoc deny
+lint: ## Formatting, clippy, what Emacs and eask look at in the Lisp, the gates of the repository
+	@test/scripts/test.sh fmt clippy lisp-compile lisp-checkdoc lisp-lint gates-source
+
+gates: ## Dependencies, number of crates, cargo doc, typos, size and load time of the module
+	@test/scripts/test.sh gates
 
 soak: ## What takes long: properties, fuzz, kills, loads, other versions of Emacs
 	@test/scripts/need.sh rust cc emacs

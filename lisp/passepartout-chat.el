@@ -439,6 +439,7 @@ Without a module it says what is missing, and how to go on."
   (let ((obstacle (passepartout-module-missing)))
     (if obstacle
         (message "%s; M-x passepartout-doctor says more" obstacle)
+      (passepartout-welcome-at-first)
       (condition-case problem
           (passepartout-start)
         (error

@@ -186,7 +186,8 @@ around them, %d in all" own around (+ own around))
   (let ((budget (plist-get payload :budget))
         (share (plist-get payload :share)))
     (format "Notes and outlines may take %d tokens, without the line above \
-each%s.\n" budget
+each%s.\n"
+            budget
             (if (or (null share) (= share budget))
                 ""
               (format ", which a model may count as %d" share)))))

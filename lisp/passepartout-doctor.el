@@ -31,6 +31,7 @@
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-module)
+(require 'passepartout-install)
 (require 'passepartout-view)
 (require 'wid-edit)
 (eval-when-compile (require 'subr-x))
@@ -115,11 +116,9 @@ missing: " passepartout-doctor--failure)
                                  (if (passepartout-module-loaded-p)
                                      ", loaded" ", not loaded yet")))
              :repair
-             (cond ((not obstacle) nil)
-                   ((executable-find "cargo")
-                    "Build the module with cargo; then press g here.")
-                   (t "Install a Rust toolchain (https://rustup.rs) and a C \
-compiler, then M-x passepartout-module-build, or make build in the sources."))
+             (and obstacle
+                  (concat (passepartout-install-hint)
+                          "; then press g here."))
              :local-fix (and obstacle (executable-find "cargo")
                              #'passepartout-module-build))
        (and passepartout-events--notes

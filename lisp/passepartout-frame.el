@@ -299,14 +299,15 @@ there as a WHOLE."
 
 (defconst passepartout-frame--plain
   (rx string-start
-      (or ;; Names, and the dot of a pair.
-          (seq (opt ":") (any "a-zA-Z") (* (not (any "#"))))
-          "."
-          ;; Numbers that Emacs and the core read alike.
-          (seq (opt "-") (** 1 19 digit)
-               (opt "." (** 1 20 digit)
-                    (opt "e" (opt (any "+-"))
-                         (or "INF" "NaN" (** 1 3 digit))))))
+      (or
+       ;; Names, and the dot of a pair.
+       (seq (opt ":") (any "a-zA-Z") (* (not (any "#"))))
+       "."
+       ;; Numbers that Emacs and the core read alike.
+       (seq (opt "-") (** 1 19 digit)
+            (opt "." (** 1 20 digit)
+                 (opt "e" (opt (any "+-"))
+                      (or "INF" "NaN" (** 1 3 digit))))))
       string-end)
   "Regular expression for a name or number that we read.")
 

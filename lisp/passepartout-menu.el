@@ -35,7 +35,7 @@
 (eval-when-compile (require 'subr-x))
 
 (defvar passepartout-chat-mode)
-(declare-function passepartout-chat-send "passepartout-chat" ())
+(declare-function passepartout-chat-send "passepartout-chat" (&optional again))
 (declare-function passepartout-chat-interrupt "passepartout-chat" ())
 
 (defun passepartout-menu--heading ()
@@ -142,10 +142,13 @@
 (transient-define-prefix passepartout-menu-more ()
   "Reach the commands that are wanted less often."
   [["Set up"
+    ("w" "welcome" passepartout-welcome)
+    ("W" "recorded tour" passepartout-welcome-tour)
     ("s" "first questions" passepartout-setup)
     ("z" "put a setting back" passepartout-undo-setting)
     ("i" "who the agent is" passepartout-identity)
-    ("b" "build the module" passepartout-module-build)]
+    ("b" "build the module" passepartout-module-build)
+    ("B" "fetch the module" passepartout-module-fetch)]
    ["The core"
     ("?" "how it stands" passepartout-status)
     ("r" "read the notes again" passepartout-rescan)

@@ -25,7 +25,11 @@
 ;; careful: it loads the module at its first use and never on `require',
 ;; from a copy whose name holds the hash of its contents, so that a
 ;; build never overwrites code that is running; it never loads one path
-;; twice; and it checks the version.
+;; twice; and before it loads anything it looks whether the file is
+;; whole, for this machine and of this version.  The version stands in a
+;; small file beside the module, with the sum of the module.
+;;
+;; passepartout-install.el builds or fetches what is missing.
 ;;
 ;; The rest of the Lisp reaches the core through the five functions of
 ;; `passepartout-module--transport' and does not know where it runs.
@@ -42,7 +46,8 @@
                   (bytes))
 (declare-function passepartout--mod-stop "ext:passepartout-native" ())
 (declare-function passepartout--mod-version "ext:passepartout-native" ())
-(declare-function compilation-start "compile")
+(declare-function passepartout-install-offer "passepartout-install" ())
+(declare-function passepartout-install-hint "passepartout-install" ())
 
 (defconst passepartout-module--root
   (let ((folder (file-name-directory
@@ -125,23 +130,40 @@ They are named by their content; what is still being copied is not."
                     (file-exists-p (concat ".build/" name "/passepartout-run")))
                   (directory-files ".build" nil "\\`[0-9a-f]\\{20\\}\\'"))))))
 
-(defun passepartout-module--candidates ()
+(defun passepartout-module--all ()
   "Return the files that may be the module, the best first.
 What an installation put into .build comes first, then the newest of
-what cargo built, or \"make build\" put into a folder of .build."
+what cargo built, \"make build\" put into a folder of .build, or was
+fetched into the cache."
   (let ((placed nil) (built nil)
-        (folders (append '("target/release/" "target/debug/")
-                         (passepartout-module--folders))))
+        (cache (passepartout-module--cache)))
     (dolist (name (passepartout-module--names))
       (let ((file (expand-file-name (concat ".build/" name)
                                     passepartout-module--root)))
         (when (file-readable-p file) (push file placed)))
-      (dolist (folder folders)
-        (let ((file (expand-file-name (concat folder name)
-                                      passepartout-module--root)))
+      (dolist (folder (append
+                       (mapcar (lambda (folder)
+                                 (expand-file-name folder
+                                                   passepartout-module--root))
+                               (append '("target/release/" "target/debug/")
+                                       (passepartout-module--folders)))
+                       (list (expand-file-name "target/release/" cache))
+                       (passepartout-module--fetched)))
+        (let ((file (expand-file-name name folder)))
           (when (file-readable-p file) (push file built)))))
     (append (nreverse placed)
             (sort built #'file-newer-than-file-p))))
+
+(defun passepartout-module--fetched ()
+  "Return the folders of the cache into which a module was fetched."
+  (let ((cache (passepartout-module--cache)))
+    (and (file-directory-p cache)
+         (directory-files cache t "\\`fetched-[0-9a-f]\\{20\\}\\'" t))))
+
+(defun passepartout-module--candidates ()
+  "Return the files that may be the module and are not of another version."
+  (seq-remove #'passepartout-module--other-version
+              (passepartout-module--all)))
 
 (defun passepartout-module-file ()
   "Return the file of the compiled module, or nil when there is none."
@@ -149,6 +171,127 @@ what cargo built, or \"make build\" put into a folder of .build."
       (let ((file (expand-file-name passepartout-module-file)))
         (and (file-readable-p file) file))
     (car (passepartout-module--candidates))))
+
+;;;; Looking before loading
+
+(defun passepartout-module--beside (file)
+  "Return the file that says which version FILE, a module, is."
+  (expand-file-name "passepartout.version" (file-name-directory file)))
+
+(defun passepartout-module-sidecar (file)
+  "Return the version and the sum of FILE, a module, that stand beside it.
+They are a list of two texts; nil when nothing stands there.  What is
+older than the module was written of another one."
+  (let ((beside (passepartout-module--beside file)))
+    (and (file-readable-p beside)
+         (not (file-newer-than-file-p file beside))
+         (with-temp-buffer
+           (insert-file-contents-literally beside nil 0 200)
+           (if (looking-at
+                "\\([0-9][-.+0-9A-Za-z]*\\) \\([0-9a-f]\\{64\\}\\)\n?\\'")
+               (list (match-string 1) (match-string 2))
+             ;; What cannot be read vouches for nothing.
+             (list "unknown" ""))))))
+
+(defun passepartout-module-write-sidecar (file version sum)
+  "Write beside FILE, a module, that it is of VERSION and has the SUM."
+  (with-file-modes #o644
+    (write-region (format "%s %s\n" version sum) nil
+                  (passepartout-module--beside file) nil 'quiet)))
+
+(defun passepartout-module--other-version (file)
+  "Return the version of FILE, a module, when it is known to be another one."
+  (let ((version (car (passepartout-module-sidecar file))))
+    (and version (not (equal version passepartout-version)) version)))
+
+(defconst passepartout-module--machines
+  '((3 . "i686") (40 . "arm") (62 . "x86_64") (183 . "aarch64")
+    (243 . "riscv64") (#x01000007 . "x86_64") (#x0100000c . "aarch64"))
+  "Names of machines by their numbers, in ELF and in Mach-O.")
+
+(defun passepartout-module-machine ()
+  "Return the name of the machine that this Emacs was made for."
+  (let ((name (car (split-string system-configuration "-"))))
+    (cond ((equal name "amd64") "x86_64")
+          ((equal name "arm64") "aarch64")
+          ((string-match-p "\\`i[3-6]86\\'" name) "i686")
+          ((string-prefix-p "arm" name) "arm")
+          (t name))))
+
+(defun passepartout-module--number (bytes at size)
+  "Return the number of SIZE bytes in BYTES at AT, the lowest byte first."
+  (let ((number 0))
+    (dotimes (n size)
+      (setq number (logior number (ash (aref bytes (+ at n)) (* 8 n)))))
+    number))
+
+(defun passepartout-module--looks (file)
+  "Return what the first bytes of FILE, a module, say: (KIND MACHINE SIZE).
+KIND is `elf' or `mach-o', MACHINE a name or nil, and SIZE how many bytes
+there must be, or nil.  Return nil of a file of which nothing is known."
+  (let ((bytes (with-temp-buffer
+                 (set-buffer-multibyte nil)
+                 (insert-file-contents-literally file nil 0 64)
+                 (buffer-string))))
+    (cond
+     ;; 64 bits, the lowest byte first: the others say nothing here.
+     ((and (= 64 (length bytes)) (string-prefix-p "\177ELF\2\1" bytes))
+      (list 'elf
+            (cdr (assq (passepartout-module--number bytes 18 2)
+                       passepartout-module--machines))
+            ;; The table of sections is what stands last.
+            (+ (passepartout-module--number bytes 40 8)
+               (* (passepartout-module--number bytes 58 2)
+                  (passepartout-module--number bytes 60 2)))))
+     ((and (<= 8 (length bytes))
+           (string-prefix-p (unibyte-string #xcf #xfa #xed #xfe) bytes))
+      (list 'mach-o
+            (cdr (assq (passepartout-module--number bytes 4 4)
+                       passepartout-module--machines))
+            nil)))))
+
+(defun passepartout-module--fault (file)
+  "Return a sentence on why FILE, a module, cannot be loaded, or nil."
+  (let ((other (passepartout-module--other-version file))
+        (size (file-attribute-size (file-attributes file))))
+    (pcase-let* ((`(,kind ,machine ,whole) (passepartout-module--looks file))
+                 (wanted (pcase system-type
+                           ('gnu/linux 'elf)
+                           ('darwin 'mach-o))))
+      (cond
+       (other
+        (format "The module %s is version %s, but the Lisp is %s. %s"
+                file other passepartout-version
+                (passepartout-module--way)))
+       ((= size 0)
+        (format "The module %s is empty. %s" file (passepartout-module--way)))
+       ((and kind wanted
+             (or (not (eq kind wanted))
+                 (and machine
+                      (not (equal machine (passepartout-module-machine))))))
+        (format "The module %s was made for %s (%s), and this Emacs runs on \
+%s (%s). %s"
+                file (or machine "another machine") kind
+                (passepartout-module-machine) wanted
+                (passepartout-module--way)))
+       ;; To load what is cut short can kill Emacs.
+       ((and whole (< size whole))
+        (format "The module %s is cut short: it has %d of %d bytes. %s"
+                file size whole (passepartout-module--way)))))))
+
+(defun passepartout-module--check-sum (file sum)
+  "Leave with an error when FILE has not the SUM that stands beside it."
+  (let ((told (cadr (passepartout-module-sidecar file))))
+    (when (and told (not (equal told sum)))
+      (signal 'passepartout-module-error
+              (list (format "The module %s is damaged: it is not what was \
+built. %s"
+                            file (passepartout-module--way)))))))
+
+(defun passepartout-module--way ()
+  "Return a sentence on how to get the module."
+  (require 'passepartout-install)
+  (passepartout-install-hint))
 
 ;;;; Copying
 
@@ -184,14 +327,19 @@ cache until they change."
         (write-region hash nil known nil 'quiet)))
     hash))
 
+(defun passepartout-module-sum (file)
+  "Return the SHA-256 of the contents of FILE, as digits."
+  (with-temp-buffer
+    (set-buffer-multibyte nil)
+    (insert-file-contents-literally file)
+    (secure-hash 'sha256 (current-buffer))))
+
 (defun passepartout-module--hash-contents (files)
-  "Return the first characters of the hash of the contents of FILES."
-  (let ((hashes (mapcar (lambda (file)
-                          (with-temp-buffer
-                            (set-buffer-multibyte nil)
-                            (insert-file-contents-literally file)
-                            (secure-hash 'sha256 (current-buffer))))
-                        files)))
+  "Return the first characters of the hash of the contents of FILES.
+The first of them is the module, which must have the sum that stands
+beside it."
+  (let ((hashes (mapcar #'passepartout-module-sum files)))
+    (passepartout-module--check-sum (car files) (car hashes))
     (substring (secure-hash 'sha256 (mapconcat #'identity hashes " ")) 0 20)))
 
 (defun passepartout-module--cache ()
@@ -218,13 +366,26 @@ Each use of a copy, by whichever Emacs, gives it a new date."
       (when (time-less-p (file-attribute-modification-time
                           (file-attributes file))
                          oldest)
-        (ignore-errors (delete-file file))))))
+        (ignore-errors
+          (if (file-directory-p file)
+              (delete-directory file t)
+            (delete-file file)))))
+    (dolist (folder (passepartout-module--fetched))
+      (when (and (time-less-p (file-attribute-modification-time
+                               (file-attributes folder))
+                              oldest)
+                 (seq-every-p #'passepartout-module--other-version
+                              (directory-files folder t "\\.\\(?:so\\|dylib\\)\\'")))
+        (ignore-errors (delete-directory folder t))))))
 
 (defun passepartout-module--place (file name)
   "Copy FILE into the cache under NAME, unless it is there; return the copy."
   (let* ((folder (passepartout-module--cache))
          (copy (expand-file-name name folder)))
-    (if (file-exists-p copy)
+    ;; One of another size was damaged since; it is replaced, not changed.
+    (if (and (file-exists-p copy)
+             (= (file-attribute-size (file-attributes copy))
+                (file-attribute-size (file-attributes file))))
         (ignore-errors (set-file-times copy))
       (passepartout-module--make-cache)
       (with-file-modes #o700
@@ -270,90 +431,82 @@ which is then the hash of both: a mended launcher alone is new as well."
   (cond
    ((passepartout-module-loaded-p)
     (unless (equal (passepartout--mod-version) passepartout-version)
-      (format "The loaded module is version %s, but the Lisp is %s. \
-Build the module again and restart Emacs once"
-              (passepartout--mod-version) passepartout-version)))
+      (format "The loaded module is version %s, but the Lisp is %s. %s"
+              (passepartout--mod-version) passepartout-version
+              (if (passepartout-module-file)
+                  "The module for it is there: restart Emacs once"
+                (concat (passepartout-module--way)
+                        ", then restart Emacs once")))))
    ((not (bound-and-true-p module-file-suffix))
     "This Emacs was built without support for modules. \
-Passepartout needs an Emacs with it (configure --with-modules)")
+Passepartout needs an Emacs with it (configure --with-modules), or a core \
+that runs elsewhere (M-x passepartout-connect)")
    ((and passepartout-module-file (not (passepartout-module-file)))
     (format "The file %s of `passepartout-module-file' cannot be read"
             passepartout-module-file))
-   ((not (passepartout-module-file))
-    (concat "The module has not been built yet. "
-            (if (executable-find "cargo")
-                "Build it with M-x passepartout-module-build"
-              "Install a Rust toolchain (https://rustup.rs) and a C compiler, \
-then build it with M-x passepartout-module-build")))))
+   ((passepartout-module-file)
+    (passepartout-module--fault (passepartout-module-file)))
+   (t
+    (let ((other (seq-some #'passepartout-module--other-version
+                           (passepartout-module--all))))
+      (concat (if other
+                  (format "The module that is there is version %s, but the \
+Lisp is %s. "
+                          other passepartout-version)
+                "The module has not been built yet. ")
+              (passepartout-module--way))))))
 
 (defun passepartout-module-load ()
   "Load the module unless it is loaded, or say plainly why not."
-  (when (and (not (passepartout-module-loaded-p))
-             (bound-and-true-p module-file-suffix)
+  (when (and (bound-and-true-p module-file-suffix)
              (not passepartout-module-file)
-             (not (passepartout-module-file))
-             (passepartout-module--asked-for-p))
-    (passepartout-module--offer))
-  (let ((obstacle (passepartout-module-obstacle)))
-    (when obstacle
-      (signal 'passepartout-module-error (list obstacle))))
+             (passepartout-module--asked-for-p)
+             (passepartout-module-obstacle)
+             ;; One that is there and fits wants a restart only.
+             (not (and (passepartout-module-loaded-p)
+                       (passepartout-module-file))))
+    (require 'passepartout-install)
+    (passepartout-install-offer))
+  (passepartout-module--complain)
   (unless (passepartout-module-loaded-p)
     (let ((copy (passepartout-module--copy (passepartout-module-file))))
       (when (equal copy passepartout-module--loaded)
         (signal 'passepartout-module-error
                 (list (format "%s failed to load before. Restart Emacs" copy))))
       (setq passepartout-module--loaded copy)
-      (module-load copy)
+      (condition-case problem
+          (module-load copy)
+        (module-open-failed
+         (signal 'passepartout-module-error
+                 (list (passepartout-module--unopened problem)))))
       (passepartout-module--forget)
-      (let ((obstacle (passepartout-module-obstacle)))
-        (when obstacle
-          (signal 'passepartout-module-error (list obstacle)))))))
+      (passepartout-module--complain))))
 
-;;;; Building
+(defun passepartout-module--complain ()
+  "Leave with an error when something keeps the module from being used."
+  (let ((obstacle (passepartout-module-obstacle)))
+    (when obstacle
+      (signal 'passepartout-module-error (list obstacle)))))
 
-(defvar passepartout-module--declined nil
-  "Non-nil when the user did not want the module to be built.")
-
-(defconst passepartout-module--build-buffer "*Passepartout build*"
-  "The name of the buffer in which the module is built.")
+(defun passepartout-module--unopened (problem)
+  "Return a sentence on PROBLEM, which kept the system from opening the module."
+  (let ((told (mapconcat (lambda (part) (format "%s" part))
+                         (cdr problem) ": ")))
+    (if (string-match-p "GLIBC\\|GLIBCXX\\|version .* not found" told)
+        (format "The module was built on a newer system than this one, whose \
+libraries it needs (%s). Build it here with M-x passepartout-module-build"
+                told)
+      (format "The system cannot open the module (%s). %s"
+              told (passepartout-module--way)))))
 
 (defun passepartout-module--asked-for-p ()
   "Return non-nil when a command of ours is running that may ask questions.
-Opening a file, which turns on a mode, and timers never ask."
+Opening a file, which turns on a mode, and timers never ask, and neither
+does an Emacs that runs a script."
   (and (not noninteractive)
        (symbolp this-command)
        (string-prefix-p "passepartout-" (symbol-name this-command))
        (not (string-suffix-p "-mode" (symbol-name this-command)))))
-
-(defun passepartout-module--offer ()
-  "Offer to build the module; leave with an error about how to go on."
-  (when (get-buffer-process passepartout-module--build-buffer)
-    (user-error "The module is being built; call the command again when \
-that is done"))
-  (when (and (not passepartout-module--declined)
-             (executable-find "cargo"))
-    (unless (y-or-n-p "Passepartout's module is not built yet.  \
-Build it now with cargo? ")
-      (setq passepartout-module--declined t)
-      (user-error "M-x passepartout-module-build builds it when you like"))
-    (passepartout-module-build)
-    (user-error "Building; call the command again when it is done")))
-
-;;;###autoload
-(defun passepartout-module-build ()
-  "Build the module with cargo, in a compilation buffer."
-  (interactive)
-  (unless (executable-find "cargo")
-    (user-error "The program cargo is not there; install a Rust toolchain"))
-  (unless (file-exists-p (expand-file-name "Cargo.toml"
-                                           passepartout-module--root))
-    (user-error "The sources are not in %s; load the Lisp \
-from a clone of the repository" passepartout-module--root))
-  (require 'compile)
-  (let ((default-directory passepartout-module--root))
-    ;; Wherever the user has cargo build: it is found here only.
-    (compilation-start "cargo build --release --locked --target-dir target" nil
-                       (lambda (_mode) passepartout-module--build-buffer))))
 
 (provide 'passepartout-module)
 ;;; passepartout-module.el ends here

@@ -43,7 +43,7 @@
 (declare-function org-fold-show-context "org-fold" (&optional key))
 (declare-function org-show-context "org" (&optional key))
 (declare-function passepartout-query-block-text "passepartout-query-block"
-                  (hits columns))
+                  (hits columns &optional open))
 (declare-function passepartout-query-block-header "passepartout-query-block"
                   (query limit columns))
 (defvar bookmark-make-record-function)

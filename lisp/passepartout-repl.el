@@ -203,6 +203,11 @@
 
 ;;;; Commands
 
+(defun passepartout-repl--here ()
+  "Leave with an error outside of a REPL; return no arguments."
+  (unless (derived-mode-p 'passepartout-repl-mode)
+    (user-error "This is no REPL; M-x passepartout-repl opens one")))
+
 (defun passepartout-repl--typed ()
   "Return what is being typed."
   (buffer-substring-no-properties passepartout-repl--input (point-max)))
@@ -215,7 +220,7 @@
 
 (defun passepartout-repl-return ()
   "Evaluate what is being typed when it is balanced, else begin a line."
-  (interactive)
+  (interactive (passepartout-repl--here))
   (cond ((< (point) passepartout-repl--input) (goto-char (point-max)))
         ((string-blank-p (passepartout-repl--typed)) nil)
         ((equal (string-trim (passepartout-repl--typed)) ",quit")
@@ -258,23 +263,23 @@
 
 (defun passepartout-repl-previous-input ()
   "Put what was typed before at the prompt."
-  (interactive)
+  (interactive (passepartout-repl--here))
   (passepartout-repl--recall 1))
 
 (defun passepartout-repl-next-input ()
   "Put what was typed after that at the prompt."
-  (interactive)
+  (interactive (passepartout-repl--here))
   (passepartout-repl--recall -1))
 
 (defun passepartout-repl-kill-input ()
   "Delete what is being typed."
-  (interactive)
+  (interactive (passepartout-repl--here))
   (delete-region passepartout-repl--input (point-max))
   (goto-char (point-max)))
 
 (defun passepartout-repl-beginning-of-line ()
   "Go to where what is being typed begins, or to the beginning of the line."
-  (interactive)
+  (interactive (passepartout-repl--here))
   (if (and (>= (point) passepartout-repl--input)
            (= (line-number-at-pos)
               (line-number-at-pos passepartout-repl--input)))
@@ -283,7 +288,7 @@
 
 (defun passepartout-repl-interrupt ()
   "Stop what is evaluated; what the confined Emacs had kept is gone with it."
-  (interactive)
+  (interactive (passepartout-repl--here))
   (if passepartout-repl--busy
       (passepartout-send-event :interrupt nil passepartout-repl--session)
     (passepartout-repl-kill-input)))

@@ -162,10 +162,20 @@ The last line is first."
      ((member name passepartout-setup--open-lists)
       (format "%s was reached.  It lists its %d models for everybody, so \
 your first question shows whether the key is good." name count))
-     (t (format "%s works: it was reached%s, and lists %d models." name
+     (t (format "%s works: it was reached%s, and lists %d models.%s" name
                 (if (passepartout-events--host name)
                     " and takes your key" "")
-                count)))))
+                count
+                (passepartout-setup--price (plist-get payload :models)))))))
+
+(defun passepartout-setup--price (models)
+  "Return what the one of MODELS costs that is asked, as a sentence, or nothing."
+  (let ((model (seq-find (lambda (model) (plist-get model :set)) models)))
+    (if (and model (stringp (plist-get model :price)))
+        (format "  Asked is %s; price %s."
+                (passepartout-events-clean (plist-get model :name))
+                (passepartout-events-clean (plist-get model :price)))
+      "")))
 
 (defun passepartout-setup--try (name)
   "Ask the provider NAME for its models, and say what came of it."

@@ -32,7 +32,7 @@
 (require 'passepartout-view)
 (eval-when-compile (require 'subr-x))
 
-(declare-function passepartout-plan-pending "passepartout-plan" ())
+(declare-function passepartout-plan-pending "passepartout-plan-draw" ())
 
 (defvar passepartout-status--last nil
   "The payload of the last status message, or nil.")

@@ -356,8 +356,8 @@ answer counts" name)))
          (inhibit-interaction t)
          ;; Paths of arguments are absolute.  Other names mean the same in
          ;; each buffer: what they mean in the project it was judged for.
-         (default-directory
-          (passepartout-tools--folder (plist-get payload :directory))))
+         (default-directory (passepartout-tools--folder
+                             (plist-get payload :directory))))
     (condition-case problem
         (save-current-buffer
           (save-match-data

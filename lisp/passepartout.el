@@ -391,7 +391,7 @@ notes, asks all the same."
 (defcustom passepartout-module-file nil
   "File of the compiled module.
 The value nil looks beside the package, in the folders .build and
-target."
+target, and into the cache, where one is that was fetched."
   :type '(choice (const :tag "Beside the package" nil) file)
   :risky t
   :package-version '(passepartout . "0.1.0"))
@@ -635,6 +635,11 @@ A key that was meant for something else then approves nothing."
   "Say what works, what does not, and how to repair it." t)
 (autoload 'passepartout-setup "passepartout-setup"
   "Ask what Passepartout needs to know at first, and save it." t)
+(autoload 'passepartout-welcome "passepartout-welcome"
+  "Show how many headings were read, and what to do next." t)
+(autoload 'passepartout-welcome-at-first "passepartout-welcome")
+(autoload 'passepartout-welcome-tour "passepartout-welcome"
+  "Watch the recorded tour, in an Emacs of its own." t)
 (autoload 'passepartout-status "passepartout-status"
   "Say in one line what the agent is doing." t)
 (autoload 'passepartout-focus "passepartout-focus"
@@ -683,8 +688,10 @@ A key that was meant for something else then approves nothing."
   "Stop the core and start it again." t)
 (autoload 'passepartout-stop "passepartout-events"
   "Stop the core." t)
-(autoload 'passepartout-module-build "passepartout-module"
+(autoload 'passepartout-module-build "passepartout-install"
   "Build the module with cargo." t)
+(autoload 'passepartout-module-fetch "passepartout-install"
+  "Fetch the module that was built for this version and machine." t)
 (autoload 'passepartout-sense-start "passepartout-sense")
 (autoload 'passepartout-sense-stop "passepartout-sense")
 (autoload 'passepartout-sense-suitable-p "passepartout-sense")
@@ -723,10 +730,10 @@ A key that was meant for something else then approves nothing."
                ("f" "find" . passepartout-find)
                ("q" "query" . passepartout-query)
                ("h" "ask" . passepartout-ask)
-                ("E" "explain" . passepartout-explain)
-                ("z" "summarize" . passepartout-summarize-buffer)
-                ("R" "rewrite" . passepartout-rewrite)
-                ("G" "organize" . passepartout-organize-subtree)
+               ("E" "explain" . passepartout-explain)
+               ("z" "summarize" . passepartout-summarize-buffer)
+               ("R" "rewrite" . passepartout-rewrite)
+               ("G" "organize" . passepartout-organize-subtree)
                 ("?" "menu" . passepartout-menu))
              map)
       (define-key map (kbd (car binding)) (cdr binding))))

@@ -27,6 +27,7 @@
 
 (require 'passepartout-fake)
 (require 'passepartout-module)
+(require 'passepartout-install)
 
 (defmacro passepartout-module-tests--in (names &rest body)
   "Run BODY with a project folder ROOT in which the files NAMES exist."
@@ -35,6 +36,9 @@
                  (file-truename (make-temp-file "passepartout-root" t))))
           (passepartout-module--root root)
           (passepartout-module-file nil)
+          (passepartout-module--transport nil)
+          (passepartout-install-prebuilt nil)
+          (passepartout-install--declined nil)
           (process-environment
            (cons (concat "XDG_CACHE_HOME=" root "cache")
                  process-environment)))
@@ -44,6 +48,9 @@
              (let ((file (expand-file-name name root)))
                (make-directory (file-name-directory file) t)
                (write-region name nil file nil 'quiet)))
+           (make-directory (expand-file-name "src" root) t)
+           (write-region "version = \"0.1.0\"\n" nil
+                         (expand-file-name "Cargo.toml" root) nil 'quiet)
            ,@body)
        (delete-directory root t))))
 
@@ -120,33 +127,187 @@
       (should (file-exists-p first))
       (should (= #o700 (file-modes (file-name-directory first)))))))
 
+(defmacro passepartout-module-tests--having (programs &rest body)
+  "Run BODY where of all programs only PROGRAMS are there."
+  (declare (indent 1) (debug t))
+  `(cl-letf (((symbol-function 'executable-find)
+              (lambda (name &rest _) (car (member name ,programs)))))
+     ,@body))
+
 (ert-deftest passepartout-module-obstacles-are-sentences ()
   (passepartout-module-tests--in nil
-    (should (string-match-p "passepartout-module-build"
-                            (passepartout-module-obstacle)))
-    (should-error (passepartout-module-load) :type 'passepartout-module-error)
+    (pcase-dolist
+        (`(,programs ,words)
+         '((("cargo" "cc") "built yet\\. Build it with M-x passepartout-module-build\\'")
+           (("cargo" "clang") "built yet\\. Build it with")
+           (("cc") "built yet\\. There is no cargo here; install a Rust toolchain")
+           (("cargo") "built yet\\. There is no C compiler here (cc); install")))
+      (passepartout-module-tests--having programs
+        (should (string-match-p words (passepartout-module-obstacle)))
+        (should-error (passepartout-module-load)
+                      :type 'passepartout-module-error)))
     (let ((passepartout-module-file "/nowhere/x.so"))
       (should (string-match-p "/nowhere/x.so"
                               (passepartout-module-obstacle))))
     (let ((module-file-suffix nil))
       (should (string-match-p "without support for modules"
-                              (passepartout-module-obstacle))))))
+                              (passepartout-module-obstacle)))
+      (should-error (passepartout-module-load)
+                    :type 'passepartout-module-error))
+    (delete-file (expand-file-name "Cargo.toml" root))
+    (should (string-match-p "sources are not in .*clone"
+                            (passepartout-module-obstacle)))))
 
-(ert-deftest passepartout-module-only-commands-of-ours-offer-to-build-it ()
+(ert-deftest passepartout-module-only-commands-of-ours-ask-and-once ()
   (passepartout-module-tests--in nil
-    (let ((passepartout-module--transport nil)
-          (passepartout-module--declined nil)
-          (noninteractive nil)
+    (let ((noninteractive nil)
           (asked 0))
-      (cl-letf (((symbol-function 'executable-find) (lambda (&rest _) "cargo"))
-                ((symbol-function 'y-or-n-p)
-                 (lambda (&rest _) (setq asked (1+ asked)) nil)))
-        (dolist (case '((find-file 0) (passepartout-global-mode 0) (nil 0)
-                        ;; A “no” counts for the session.
-                        (passepartout-chat-send 1) (passepartout-chat-send 1)))
-          (let ((this-command (nth 0 case)))
+      (passepartout-module-tests--having '("cargo" "cc")
+        (cl-letf (((symbol-function 'read-multiple-choice)
+                   (lambda (_prompt choices)
+                     (setq asked (1+ asked))
+                     (should (equal '(?b ?n) (mapcar #'car choices)))
+                     '(?n "not now"))))
+          (let ((noninteractive t)
+                (this-command 'passepartout-chat-send))
             (should-error (passepartout-module-load))
-            (should (equal (list (nth 0 case) asked) case))))))))
+            (should (= asked 0)))
+          (dolist (case '((find-file 0) (passepartout-global-mode 0) (nil 0)
+                          ;; A “no” counts for the session.
+                          (passepartout-chat-send 1)
+                          (passepartout-chat-send 1)))
+            (let ((this-command (nth 0 case)))
+              (should-error (passepartout-module-load))
+              (should (equal (list (nth 0 case) asked) case)))))))))
+
+;;;; Looking before loading
+
+(defun passepartout-module-tests--elf (machine size)
+  "Return the first bytes of a module for MACHINE that has SIZE bytes."
+  (let ((bytes (make-string 64 0)))
+    (dotimes (n 6) (aset bytes n (aref "\177ELF\2\1" n)))
+    (aset bytes 18 machine)
+    (aset bytes 40 (logand size 255))
+    (aset bytes 41 (ash size -8))
+    (string-to-unibyte bytes)))
+
+(defun passepartout-module-tests--write (root name bytes &optional sidecar)
+  "Write BYTES below ROOT as NAME, and SIDECAR beside it; return the file."
+  (let ((file (expand-file-name name root))
+        (coding-system-for-write 'no-conversion))
+    (make-directory (file-name-directory file) t)
+    (write-region bytes nil file nil 'quiet)
+    (when sidecar
+      (write-region sidecar nil (passepartout-module--beside file) nil 'quiet))
+    file))
+
+(ert-deftest passepartout-module-a-file-that-cannot-fit-is-never-loaded ()
+  (let ((sum (make-string 64 ?0)) (system-configuration "x86_64-pc-linux-gnu")
+        (system-type 'gnu/linux))
+    (pcase-dolist
+        (`(,bytes ,sidecar ,words)
+         `(("" nil "is empty")
+           (,(passepartout-module-tests--elf 183 64) nil
+            "made for aarch64 (elf), and this Emacs runs on x86_64")
+           (,(passepartout-module-tests--elf 62 4000) nil
+            "cut short: it has 64 of 4000 bytes")
+           (,(string-to-unibyte "\317\372\355\376\14\0\0\1________") nil
+            "made for aarch64 (mach-o)")
+           ("text" ,(concat "0.0.9 " sum "\n") "version 0\\.0\\.9, but the Lisp is")
+           ("text" "nonsense" "version unknown, but the Lisp is")
+           ("text" ,(concat passepartout-version " " sum "\n")
+            "is damaged: it is not what was built")))
+      (passepartout-module-tests--in nil
+        (let ((file (passepartout-module-tests--write
+                     root "x.so" bytes sidecar))
+              (passepartout-module--loaded nil)
+              (loaded nil))
+          (cl-letf (((symbol-function 'module-load)
+                     (lambda (_) (setq loaded t))))
+            (passepartout-module-tests--having '("cargo" "cc")
+              (let* ((passepartout-module-file file)
+                     (told (cadr (should-error
+                                  (passepartout-module-load)
+                                  :type 'passepartout-module-error))))
+                (should (string-match-p words told))
+                (should (string-match-p "M-x passepartout-module-build"
+                                        told))))
+            (should-not loaded)))))))
+
+(ert-deftest passepartout-module-one-that-fits-is-loaded-from-a-copy ()
+  (passepartout-module-tests--in nil
+    (let* ((bytes (concat (passepartout-module-tests--elf
+                           (car (rassoc (passepartout-module-machine)
+                                        passepartout-module--machines))
+                           64)))
+           (file (passepartout-module-tests--write
+                  root "x.so" bytes
+                  (format "%s %s\n" passepartout-version
+                          (secure-hash 'sha256 bytes))))
+           (passepartout-module-file file)
+           (passepartout-module--loaded nil)
+           (loaded nil))
+      (skip-unless (eq system-type 'gnu/linux))
+      (cl-letf (((symbol-function 'module-load)
+                 (lambda (copy) (push copy loaded))))
+        (passepartout-module-load)
+        (should (= 1 (length loaded)))
+        (should (string-prefix-p (expand-file-name "cache/" root)
+                                 (car loaded)))))))
+
+(ert-deftest passepartout-module-what-the-system-says-is-explained ()
+  (pcase-dolist
+      (`(,told ,words)
+       '(("/lib/libc.so.6: version `GLIBC_2.99' not found" "newer system")
+         ("cannot allocate memory" "cannot open the module")))
+    (passepartout-module-tests--in '("target/debug/libpassepartout.so")
+      (let ((passepartout-module--loaded nil))
+        (cl-letf (((symbol-function 'module-load)
+                   (lambda (file) (signal 'module-open-failed
+                                          (list file told)))))
+          (should (string-match-p
+                   words
+                   (cadr (should-error (passepartout-module-load)
+                                       :type 'passepartout-module-error)))))))))
+
+(ert-deftest passepartout-module-another-version-is-passed-over ()
+  (passepartout-module-tests--in nil
+    (let* ((sum (make-string 64 ?0))
+           (old (passepartout-module-tests--write
+                 root "target/release/libpassepartout.so" "old"
+                 (concat "0.0.9 " sum "\n")))
+           (new (passepartout-module-tests--write
+                 root "target/debug/libpassepartout.so" "new")))
+      (set-file-times new (time-subtract nil 100))
+      (should (equal new (passepartout-module-file)))
+      (delete-file new)
+      (passepartout-module-tests--having '("cargo" "cc")
+        (should (string-match-p
+                 "there is version 0\\.0\\.9, but .*passepartout-module-build"
+                 (passepartout-module-obstacle))))
+      ;; What was built after the sidecar was written is another module.
+      (set-file-times old (time-add nil 100))
+      (should (equal old (passepartout-module-file)))
+      (should-not (passepartout-module-obstacle)))))
+
+(ert-deftest passepartout-module-a-damaged-copy-is-replaced-and-no-other ()
+  (passepartout-module-tests--in '("target/debug/libpassepartout.so")
+    (let* ((file (passepartout-module-file))
+           (copy (passepartout-module--copy file))
+           (number (lambda ()
+                     (file-attribute-inode-number (file-attributes copy))))
+           (before (funcall number)))
+      (passepartout-module--copy file)
+      (should (= before (funcall number)))
+      (let ((beside (concat copy ".kept")))
+        ;; Who has the damaged one loaded keeps it: it is not written over.
+        (write-region "tar" nil copy nil 'quiet)
+        (add-name-to-file copy beside)
+        (passepartout-module--copy file)
+        (should (equal "tar" (with-temp-buffer (insert-file-contents beside)
+                                               (buffer-string))))
+        (should (= (file-attribute-size (file-attributes file))
+                   (file-attribute-size (file-attributes copy))))))))
 
 (ert-deftest passepartout-module-what-is-not-used-is-forgotten ()
   (passepartout-module-tests--in '("target/debug/libpassepartout.so")
@@ -167,13 +328,22 @@
       (should-not (file-exists-p old)))))
 
 (ert-deftest passepartout-module-another-version-is-refused ()
-  (cl-letf (((symbol-function 'passepartout--mod-start) #'ignore)
-            ((symbol-function 'passepartout--mod-version) (lambda () "0.0.9")))
-    (should (string-match-p "0\\.0\\.9.*restart"
-                            (passepartout-module-obstacle)))
-    (let ((passepartout-module--transport nil))
-      (should-error (passepartout-module-transport)
-                    :type 'passepartout-module-error))))
+  (passepartout-module-tests--in nil
+    (cl-letf (((symbol-function 'passepartout-module-loaded-p) #'always)
+              ((symbol-function 'passepartout--mod-start) #'ignore)
+              ((symbol-function 'passepartout--mod-version) (lambda () "0.0.9")))
+      (passepartout-module-tests--having '("cargo" "cc")
+        (should (string-match-p
+                 "0\\.0\\.9.*Build it with .*, then restart Emacs once\\'"
+                 (passepartout-module-obstacle)))
+        (passepartout-module-tests--write
+         root "target/debug/libpassepartout.so" "new")
+        (should (string-match-p "0\\.0\\.9.* is there: restart Emacs once\\'"
+                                (passepartout-module-obstacle)))
+        ;; A restart cannot be had by a question.
+        (let ((noninteractive nil) (this-command 'passepartout-chat))
+          (should-error (passepartout-module-transport)
+                        :type 'passepartout-module-error))))))
 
 (ert-deftest passepartout-module-what-failed-is-not-loaded-again ()
   (passepartout-module-tests--in '("target/debug/libpassepartout.so")

@@ -6,10 +6,12 @@
 
 ;;; Commentary:
 
-;; Two functions for a batch Emacs: `passepartout-checks-compile'
-;; compiles every file of the package with warnings as errors, and
-;; `passepartout-checks-checkdoc' lets checkdoc look at them.  Both end
-;; Emacs with status 1 when something was found.
+;; Functions for a batch Emacs: `passepartout-checks-compile' compiles
+;; every file of the package with warnings as errors,
+;; `passepartout-checks-checkdoc' lets checkdoc look at them, and
+;; `passepartout-checks-lint' looks at declarations, keywords, keys and
+;; indentation, and lets package-lint look where it is installed.  Each
+;; ends Emacs with status 1 when something was found.
 
 ;;; Code:
 
@@ -64,6 +66,169 @@
             (checkdoc-current-buffer t)))))
     (message "checkdoc found %d things" found)
     (kill-emacs (if (zerop found) 0 1))))
+
+;;;; What eask and package-lint look at
+
+(require 'check-declare)
+(require 'finder)
+(require 'lisp-mnt)
+(declare-function package-lint-buffer "package-lint" (&optional buffer))
+(defvar package-lint-main-file)
+
+(defun passepartout-checks--skip (what)
+  "Say that WHAT was not looked at, where the tests gather that."
+  (let ((file (getenv "PASSEPARTOUT_SKIPPED")))
+    (if (and file (file-writable-p file))
+        (write-region (concat what "\n") nil file t 'quiet)
+      (message "Skipped: %s" what))))
+
+(defun passepartout-checks--in (function)
+  "Call FUNCTION in a buffer of each file; return what it found, a list.
+FUNCTION returns pairs of line and text."
+  (let (found)
+    (dolist (file (passepartout-checks--files))
+      (with-temp-buffer
+        (insert-file-contents file)
+        (setq buffer-file-name file)
+        (let ((emacs-lisp-mode-hook nil)) (emacs-lisp-mode))
+        (dolist (one (funcall function))
+          (push (format "%s:%d: %s" (file-name-nondirectory file)
+                        (car one) (cdr one))
+                found))
+        (set-buffer-modified-p nil)
+        (setq buffer-file-name nil)))
+    (nreverse found)))
+
+(defun passepartout-checks--declared ()
+  "Return what `declare-function' says otherwise of our own functions."
+  (let (found)
+    (dolist (file (passepartout-checks--files))
+      (pcase-dolist (`(,where . ,problems) (check-declare-file file))
+        (pcase-dolist (`(,_ ,function ,problem) problems)
+          (when (string-prefix-p "passepartout-"
+                                 (file-name-nondirectory where))
+            (push (format "%s: %s of %s: %s" (file-name-nondirectory file)
+                          function (file-name-nondirectory where) problem)
+                  found)))))
+    found))
+
+(defun passepartout-checks--keywords ()
+  "Return what is wrong with the header of the main file."
+  (let ((file (expand-file-name "lisp/passepartout.el"
+                                passepartout-checks--root)))
+    (delq nil
+          (append
+           (mapcar (lambda (word)
+                     (unless (assq (intern word) finder-known-keywords)
+                       (format "passepartout.el: no known keyword: %s" word)))
+                   (or (lm-keywords-list file) '("(none)")))
+           (list (unless (equal (lm-version file)
+                                (lm-with-file file
+                                  (re-search-forward
+                                   "passepartout-version \"\\([^\"]+\\)")
+                                  (match-string 1)))
+                   "passepartout.el: two versions"))))))
+
+(defun passepartout-checks--keys ()
+  "Return the keys of this buffer that are kept for users.
+These are `C-c' with a letter, and the function keys F5 to F9."
+  (let (found)
+    (goto-char (point-min))
+    (while (re-search-forward
+            (concat "\\(?:kbd \\|(define-key [^\n]*\\|keymap-set [^\n]*\\)"
+                    "\"\\(C-c [A-Za-z]\\(?: [^\"]*\\)?\\|<f[5-9]>\\)\"")
+            nil t)
+      (let ((key (match-string 1)))
+        (unless (nth 8 (save-excursion (syntax-ppss (match-beginning 0))))
+          (push (cons (line-number-at-pos) (concat key " is the user's own"))
+                found))))
+    (goto-char (point-min))
+    (while (re-search-forward
+            "^ *(\\(?:global-set-key\\|keymap-global-set\\)\\_>" nil t)
+      (unless (nth 8 (save-excursion (syntax-ppss (match-beginning 0))))
+        (push (cons (line-number-at-pos) "a global key") found)))
+    found))
+
+(defun passepartout-checks--data-p ()
+  "Return non-nil when this line begins within a quoted list or a text."
+  (let ((state (syntax-ppss (line-beginning-position))))
+    (or (nth 3 state)
+        (seq-some (lambda (open) (memq (char-before open) '(?\' ?\`)))
+                  (nth 9 state)))))
+
+(defun passepartout-checks--indented ()
+  "Return the lines of this buffer that Emacs indents otherwise.
+Quoted lists are left out: Emacs aligns them as calls."
+  (let ((before (split-string (buffer-string) "\n"))
+        (line 0)
+        found)
+    (let ((inhibit-message t))
+      (indent-region (point-min) (point-max)))
+    (goto-char (point-min))
+    (dolist (is before)
+      (setq line (1+ line))
+      (unless (or (string-blank-p is)
+                  (equal is (buffer-substring (line-beginning-position)
+                                              (line-end-position)))
+                  (passepartout-checks--data-p))
+        (push (cons line "Emacs indents this line otherwise") found))
+      (forward-line 1))
+    (nreverse found)))
+
+(defun passepartout-checks--linted ()
+  "Return what package-lint says of this buffer.
+There is no address of the project yet, and Emacs is what it is about."
+  (mapcar (lambda (one) (cons (nth 0 one) (nth 3 one)))
+          (seq-remove
+           (lambda (one)
+             (string-match-p "Homepage or URL\\|\"Emacs\" in the package summary\\|\
+with-eval-after-load\\|uninstallable in all released"
+                             (nth 3 one)))
+           (package-lint-buffer))))
+
+(defun passepartout-checks-lint ()
+  "Look at what eask and package-lint look at."
+  (setq package-lint-main-file
+        (expand-file-name "lisp/passepartout.el" passepartout-checks--root))
+  (let ((found (append (passepartout-checks--declared)
+                       (passepartout-checks--keywords)
+                       (passepartout-checks--in #'passepartout-checks--keys))))
+    ;; The macros must be known for what they say of indentation.
+    (dolist (file (passepartout-checks--files))
+      (require (intern (file-name-base file))))
+    ;; Versions differ in this; the oldest that we know is the measure.
+    (if (version<= "29.1" emacs-version)
+        (passepartout-checks--skip "indentation, which Emacs 28 looks at")
+      (setq found (append found (passepartout-checks--in
+                                 #'passepartout-checks--indented))))
+    (if (require 'package-lint nil t)
+        (setq found (append found (passepartout-checks--in
+                                   #'passepartout-checks--linted)))
+      (passepartout-checks--skip "package-lint, which is not installed"))
+    (dolist (one found) (message "%s" one))
+    (message "Lint found %d things" (length found))
+    (kill-emacs (if found 1 0))))
+
+(defun passepartout-checks-native ()
+  "Compile every file to machine code, into .build/native; a warning is a fault.
+Where this Emacs cannot do that, it is said."
+  (let ((folder (expand-file-name ".build/native/" passepartout-checks--root))
+        (bad 0))
+    (unless (and (fboundp 'native-comp-available-p) (native-comp-available-p)
+                 (ignore-errors (native-compile '(lambda () t)) t))
+      (passepartout-checks--skip "compiling to machine code")
+      (kill-emacs 0))
+    (make-directory folder t)
+    (dolist (file (passepartout-checks--files))
+      (let ((byte-compile-error-on-warn t))
+        (condition-case problem
+            (native-compile file (expand-file-name
+                                  (concat (file-name-base file) ".eln") folder))
+          (error (setq bad (1+ bad))
+                 (message "%s: %s" (file-name-nondirectory file)
+                          (error-message-string problem))))))
+    (message "Compiled to machine code, %d with errors or warnings" bad)
+    (kill-emacs (if (zerop bad) 0 1))))
 
 (provide 'run-checks)
 ;;; run-checks.el ends here

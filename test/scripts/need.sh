@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing of: rust, cc, emacs, sbcl, tmux. It asks before it installs, unless YES=1 or there is no terminal.
+# Installs what is missing of: rust, cc, emacs, sbcl, tmux, makeinfo. It asks before it installs, unless YES=1 or there is no terminal.
 set -eu
 
 emacs=${EMACS:-emacs}
@@ -75,6 +75,7 @@ for thing in "$@"; do
             # The terminal of tests, which say when they went without it.
             command -v tmux >/dev/null 2>&1 || (install "tmux, in which tests look at a terminal" "tmux" "tmux") ||
                 echo "Going on without tmux." ;;
+        makeinfo) command -v makeinfo >/dev/null 2>&1 || install "makeinfo, which makes the Info manual" "texinfo" "texinfo" ;;
         *) echo "need.sh: unknown: $thing" >&2; exit 2 ;;
     esac
 done

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Puts module, launcher and command line into .build/HASH/, a folder named by their content, and prints it.
 # What a running Emacs has loaded is so never overwritten. The argument is the profile: release or debug.
+# Beside the module stands which version it is, and its sum: Emacs looks there before it loads it.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -12,6 +13,10 @@ files="$module passepartout passepartout-run"
 sum() { if command -v sha256sum >/dev/null 2>&1; then sha256sum; else shasum -a 256; fi; }
 hash=$(for file in $files; do cat "$from/$file"; done | sum | cut -c1-20)
 to=.build/$hash
+version=$(sed -n 's/^version = "\([^"]*\)"/\1/p' Cargo.toml | head -n 1)
+beside() { printf '%s %s\n' "$version" "$(sum < "$1/$module" | cut -c1-64)" > "$1/passepartout.version"; }
+# A build by hand makes the module newer than this, which then says nothing of it.
+beside "$from"
 if [ -d "$to" ]; then
     # What was built last is what Emacs takes.
     touch "$to"/* 2>/dev/null || true
@@ -20,6 +25,7 @@ else
     draft=$(mktemp -d ".build/draft-XXXXXX")
     trap 'rm -rf "$draft"' EXIT INT TERM
     for file in $files; do cp "$from/$file" "$draft/$file"; done
+    beside "$draft"
     chmod 755 "$draft"
     mv -T "$draft" "$to" 2>/dev/null || mv "$draft" "$to" 2>/dev/null || true
     # Somebody may have been faster; what they placed is the same.

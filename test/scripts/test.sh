@@ -60,6 +60,10 @@ compile() {
 
 checkdoc() { batch -l test/lisp/run-checks.el -f passepartout-checks-checkdoc; }
 
+lisp_lint() { batch -l test/lisp/run-checks.el -f passepartout-checks-lint; }
+
+lisp_native() { batch -l test/lisp/run-checks.el -f passepartout-checks-native; }
+
 ert() { module && batch --module-assertions -l test/lisp/run-tests.el -f passepartout-tests-run; }
 
 # The same tests over a Unix socket. Approvals count there at a terminal alone, so they are given one.
@@ -78,19 +82,21 @@ far() { # tcp or tls
         batch -l test/lisp/run-tests.el -f passepartout-tests-run
 }
 
-deny() {
-    if $cargo deny --version >/dev/null 2>&1; then $cargo deny --locked check; else echo "cargo-deny is not installed; skipped."; fi
-}
+gates() { test/scripts/gates.sh "$@"; }
 
 for group in "$@"; do
     case $group in
         fmt) step formatting $cargo fmt --check ;;
         clippy) step clippy clippy ;;
         rust) step rust rust ;;
-        lisp) step byte-compile compile; step checkdoc checkdoc; step ert ert; step ert-over-a-socket road; step ert-over-tcp far tcp; step ert-by-tls far tls ;;
+        lisp) step byte-compile compile; step checkdoc checkdoc; step lisp-lint lisp_lint; step ert ert; step ert-over-a-socket road; step ert-over-tcp far tcp; step ert-by-tls far tls ;;
         lisp-compile) step byte-compile compile ;;
         lisp-checkdoc) step checkdoc checkdoc ;;
-        deny) step dependencies deny ;;
+        lisp-lint) step lisp-lint lisp_lint ;;
+        lisp-native) step native-compile lisp_native ;;
+        gates) step gates gates ;;
+        # What a release build is not wanted for.
+        gates-source) step gates gates deny unused crates doc typos ;;
         *) echo "test.sh: unknown group: $group" >&2; exit 2 ;;
     esac
 done

@@ -1,0 +1,323 @@
+;;; passepartout-install-tests.el --- Tests of building and fetching the module  -*- lexical-binding: t; no-byte-compile: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; The question at the first use, a cargo of paper on the PATH, and files
+;; that are fetched from a folder and from a server on loopback: whole,
+;; cut short, others, and not there.
+
+;;; Code:
+
+(require 'ert)
+(require 'cl-lib)
+(require 'passepartout-install)
+(require 'passepartout-module-tests)
+
+(defun passepartout-install-tests--said ()
+  "Return what the buffer of the build says."
+  (if (get-buffer passepartout-install--buffer-name)
+      (with-current-buffer passepartout-install--buffer-name (buffer-string))
+    ""))
+
+(defun passepartout-install-tests--until (predicate)
+  "Let processes go on until PREDICATE holds; fail when it does not come to."
+  (let ((left 400))
+    (while (and (> left 0) (not (funcall predicate)))
+      (setq left (1- left))
+      (accept-process-output nil 0.05))
+    (should (funcall predicate))))
+
+(defmacro passepartout-install-tests--with (&rest body)
+  "Run BODY in a project of its own; HEARD is what was said, the last first."
+  (declare (indent 0) (debug t))
+  `(passepartout-module-tests--in nil
+     (let ((heard nil))
+       (ignore heard)
+       (cl-letf (((symbol-function 'message)
+                  (lambda (format &rest arguments)
+                    (when format
+                      (push (apply #'format format arguments) heard)))))
+         (unwind-protect
+             (progn ,@body)
+           (when (get-buffer passepartout-install--buffer-name)
+             (let ((kill-buffer-query-functions nil))
+               (kill-buffer passepartout-install--buffer-name))))))))
+
+;;;; Building
+
+(defun passepartout-install-tests--cargo (root script)
+  "Put a cargo that runs SCRIPT below ROOT first on the PATH, and a cc."
+  (let ((folder (expand-file-name "bin/" root)))
+    (dolist (program `(("cargo" . ,script) ("cc" . "exit 1")))
+      (passepartout-module-tests--write
+       root (concat "bin/" (car program)) (concat "#!/bin/sh\n" (cdr program)
+                                                  "\n"))
+      (set-file-modes (expand-file-name (car program) folder) #o755))
+    (setq exec-path (cons folder exec-path))
+    (setenv "PATH" (concat folder ":" (getenv "PATH")))))
+
+(defun passepartout-install-tests--build (root script)
+  "Build below ROOT with a cargo that runs SCRIPT, and wait for its end."
+  (let ((exec-path exec-path))
+    (passepartout-install-tests--cargo root script)
+    (let ((buffer (passepartout-module-build)))
+      (passepartout-install-tests--until
+       (lambda () (not (get-buffer-process buffer)))))))
+
+(ert-deftest passepartout-install-what-cargo-built-has-its-version-beside-it ()
+  (passepartout-install-tests--with
+    (passepartout-install-tests--build
+     root "echo \"$@\" > args; echo Compiling libc
+           mkdir -p \"${5}/release\"; echo built > \"$5/release/libpassepartout.so\"")
+    (should (string-prefix-p "build --release --locked --target-dir "
+                             (with-temp-buffer
+                               (insert-file-contents
+                                (expand-file-name "args" root))
+                               (buffer-string))))
+    (let ((file (passepartout-module-file)))
+      (should (equal (expand-file-name "target/release/libpassepartout.so" root)
+                     file))
+      (should (equal (list "0.1.0" (secure-hash 'sha256 "built\n"))
+                     (passepartout-module-sidecar file))))
+    (should (string-search "Compiling libc" (passepartout-install-tests--said)))
+    (should (string-search "the module is there; call the command again"
+                           (car heard)))
+    ;; In an Emacs that has another one loaded it counts later.
+    (cl-letf (((symbol-function 'passepartout-module-loaded-p) #'always))
+      (passepartout-install--done)
+      (should (string-search "restart Emacs once" (car heard))))))
+
+(defconst passepartout-install-tests--project
+  (expand-file-name "../../" (file-name-directory
+                              (or load-file-name buffer-file-name)))
+  "Folder of the project.")
+
+(ert-deftest passepartout-install-make-build-writes-the-version-too ()
+  (passepartout-install-tests--with
+    (let ((script (expand-file-name "test/scripts/place.sh"
+                                    passepartout-install-tests--project))
+          (process-environment (cons "CARGO_TARGET_DIR=target"
+                                     process-environment)))
+      (make-directory (expand-file-name "test/scripts" root) t)
+      (copy-file script (expand-file-name "test/scripts/" root))
+      (dolist (name '("libpassepartout.so" "passepartout" "passepartout-run"))
+        (passepartout-module-tests--write root (concat "target/release/" name)
+                                          name))
+      (let ((sidecar (list "0.1.0" (secure-hash 'sha256 "libpassepartout.so")))
+            (default-directory root))
+        ;; The second time it finds what the first one has placed.
+        (dotimes (_ 2)
+          (should (zerop (call-process "sh" nil nil nil
+                                       "test/scripts/place.sh" "release")))
+          (let ((placed (passepartout-module--folders)))
+            (should (= 1 (length placed)))
+            (dolist (folder (cons "target/release/" placed))
+              (should (equal sidecar
+                             (passepartout-module-sidecar
+                              (expand-file-name
+                               (concat folder "libpassepartout.so")
+                               root)))))))))))
+
+(ert-deftest passepartout-install-a-build-that-fails-is-explained ()
+  (pcase-dolist
+      (`(,script ,words)
+       '(("echo 'error: linker `cc` not found' >&2; exit 101"
+          "There is no C compiler")
+         ("echo 'error: package needs: requires rustc 1.95 or newer'; exit 101"
+          "The Rust toolchain is too old")
+         ("echo 'error: No space left on device (os error 28)'; exit 101"
+          "The disk is full")
+         ("echo 'process didn’t exit successfully (signal: 9, SIGKILL: kill)'; exit 101"
+          "Memory did not suffice")
+         ("echo 'error: failed to get `x` as a dependency'; exit 101"
+          "could not fetch the libraries")
+         ("echo 'error: cannot update the lock file /x/Cargo.lock because --locked was passed'; exit 101"
+          "The sources are not whole")
+         ("echo 'error: Permission denied (os error 13)'; exit 101"
+          "A folder cannot be written")
+         ("echo 'error[E0999]: a strange one'; exit 101"
+          "The first line above that begins with “error”")
+         ("exit 0" "Cargo left no module in ")))
+    (passepartout-install-tests--with
+      (passepartout-install-tests--build root script)
+      (should (string-search words (passepartout-install-tests--said)))
+      (should (string-search "was not built" (car heard)))
+      (should-not (passepartout-module-file)))))
+
+(ert-deftest passepartout-install-sources-that-cannot-be-written-are-built-in-the-cache ()
+  (passepartout-install-tests--with
+    (cl-letf (((symbol-function 'file-writable-p) #'ignore))
+      (should (equal (expand-file-name "cache/passepartout/module/target" root)
+                     (passepartout-install--target))))
+    (passepartout-module-tests--write
+     root "cache/passepartout/module/target/release/libpassepartout.so" "x")
+    (should (string-match-p "/cache/" (passepartout-module-file)))))
+
+(ert-deftest passepartout-install-says-what-keeps-it-from-building ()
+  (passepartout-install-tests--with
+    (pcase-dolist (`(,programs ,words)
+                   '((nil "There is no cargo here")
+                     (("cargo") "There is no C compiler here")))
+      (passepartout-module-tests--having programs
+        (should (string-match-p
+                 words (cadr (should-error (passepartout-module-build)
+                                           :type 'user-error))))))))
+
+;;;; The question
+
+(ert-deftest passepartout-install-asks-for-what-can-be-done-here ()
+  (pcase-dolist
+      (`(,programs ,ready ,answer ,choices ,called)
+       '((("cargo" "cc") t ?b (?b ?f ?n) passepartout-module-build)
+         (("cargo" "cc") t ?f (?b ?f ?n) passepartout-module-fetch)
+         (nil t ?f (?f ?n) passepartout-module-fetch)
+         (("cargo" "cc") nil ?b (?b ?n) passepartout-module-build)
+         (("cargo" "cc") nil ?n (?b ?n) nil)
+         ;; Where nothing can be done, nothing is asked.
+         (("cargo") nil nil nil nil)))
+    (passepartout-install-tests--with
+      (let ((noninteractive nil) (this-command 'passepartout-chat)
+            (passepartout-install-prebuilt
+             (and ready `((,(passepartout-install--kind) ,passepartout-version
+                           "https://example.org/" ("x.so" . "00")))))
+            asked did)
+        (passepartout-module-tests--having programs
+          (cl-letf (((symbol-function 'read-multiple-choice)
+                     (lambda (_prompt offered)
+                       (setq asked (mapcar #'car offered))
+                       (assq answer offered)))
+                    ((symbol-function 'passepartout-module-build)
+                     (lambda () (setq did 'passepartout-module-build)))
+                    ((symbol-function 'passepartout-module-fetch)
+                     (lambda () (setq did 'passepartout-module-fetch))))
+            (should-error (passepartout-module-load)
+                          :type (if choices 'user-error
+                                  'passepartout-module-error))))
+        (should (equal (list choices called) (list asked did)))))))
+
+;;;; Fetching
+
+(defun passepartout-install-tests--ready (address files)
+  "Say that FILES, pairs of name and contents, can be had at ADDRESS."
+  `((,(passepartout-install--kind) ,passepartout-version ,address
+     ,@(mapcar (lambda (file)
+                 (cons (car file) (secure-hash 'sha256 (cdr file))))
+               files))))
+
+(defun passepartout-install-tests--left (root)
+  "Return the names of what fetching has left in the cache below ROOT."
+  (directory-files (expand-file-name "cache/passepartout/module/" root)
+                   nil "\\`[^.]"))
+
+(ert-deftest passepartout-install-what-is-fetched-is-kept-when-each-sum-is-right ()
+  (passepartout-install-tests--with
+    (let ((files '(("libpassepartout.so" . "a module")
+                   ("passepartout-run" . "a launcher"))))
+      (dolist (file files)
+        (passepartout-module-tests--write root (concat "there/" (car file))
+                                          (cdr file)))
+      (let ((passepartout-install-prebuilt
+             (passepartout-install-tests--ready
+              (concat "file://" root "there/") files)))
+        (dotimes (_ 2)
+          (passepartout-module-fetch)
+          (should (string-search "the module is there" (car heard))))
+        (should (= 1 (length (passepartout-install-tests--left root))))
+        (let ((file (passepartout-module-file)))
+          (should (string-match-p "/fetched-[0-9a-f]\\{20\\}/libpass" file))
+          (should (equal (list passepartout-version
+                               (secure-hash 'sha256 "a module"))
+                         (passepartout-module-sidecar file)))
+          (should (file-executable-p
+                   (expand-file-name "passepartout-run"
+                                     (file-name-directory file))))
+          (should-not (passepartout-module-obstacle)))))))
+
+(ert-deftest passepartout-install-nothing-is-kept-of-what-is-not-what-was-meant ()
+  (let ((ready (lambda (root more)
+                 (passepartout-install-tests--ready
+                  (concat "file://" root "there/")
+                  (append '(("libpassepartout.so" . "a module")) more)))))
+    (pcase-dolist
+        (`(,there ,more ,words)
+         '(("a modul" nil "7 bytes and the sum .* damaged or another file")
+           ("A module" nil "8 bytes and the sum .* damaged or another file")
+           ("a module" (("passepartout-run" . "x")) "run cannot be read")))
+      (passepartout-install-tests--with
+        (passepartout-module-tests--write root "there/libpassepartout.so" there)
+        (let ((passepartout-install-prebuilt (funcall ready root more)))
+          (passepartout-module-fetch)
+          (should (string-match-p words (car heard)))
+          (should-not (passepartout-install-tests--left root))
+          (should-not (passepartout-module-file)))))))
+
+(ert-deftest passepartout-install-fetches-from-nowhere-else ()
+  (pcase-dolist
+      (`(,kind ,version ,address ,name ,words)
+       `((nil ,passepartout-version "http://example.org/" "x.so" "only https is")
+         (nil ,passepartout-version "ftp://example.org/" "x.so" "only https is")
+         (nil "0.0.9" "https://example.org/" "x.so" "names no ready module")
+         (nil ,passepartout-version "https://example.org/" "../x.so"
+              "names no ready module")
+         ("vax-bsd" ,passepartout-version "https://example.org/" "x.so"
+          "names no ready module")))
+    (passepartout-install-tests--with
+      (let ((passepartout-install-prebuilt
+             `((,(or kind (passepartout-install--kind)) ,version ,address
+                (,name . "00")))))
+        (cl-letf (((symbol-function 'url-retrieve)
+                   (lambda (&rest _) (ert-fail "It was fetched"))))
+          (let ((told (condition-case problem
+                          (progn (passepartout-module-fetch) (car heard))
+                        (user-error (cadr problem)))))
+            (should (string-match-p words told))))))))
+
+(defun passepartout-install-tests--serve (answers)
+  "Serve ANSWERS, pairs of path and bytes, on loopback; return the server."
+  (make-network-process
+   :name "passepartout-install-tests" :server t :host "127.0.0.1" :service t
+   :family 'ipv4 :coding 'binary :noquery t
+   :filter
+   (lambda (client text)
+     (when (string-match "\\`GET \\([^ ]+\\) " text)
+       (let ((found (assoc (match-string 1 text) answers)))
+         (process-send-string
+          client
+          (concat (if found "HTTP/1.1 200 OK" "HTTP/1.1 404 Not Found")
+                  "\r\nConnection: close\r\n"
+                  "Content-Type: application/octet-stream\r\n"
+                  (format "Content-Length: %d\r\n\r\n" (length (cdr found)))
+                  (cdr found)))
+         (process-send-eof client))))))
+
+(ert-deftest passepartout-install-fetches-from-a-server ()
+  (let* ((bytes (apply #'unibyte-string (number-sequence 0 255)))
+         (server (passepartout-install-tests--serve
+                  `(("/m/libpassepartout.so" . ,bytes))))
+         (address (format "http://127.0.0.1:%d/m/"
+                          (process-contact server :service))))
+    (unwind-protect
+        (pcase-dolist (`(,name ,words) '(("libpassepartout.so" "is there")
+                                         ("other.so" "cannot be fetched")))
+          (passepartout-install-tests--with
+            (let ((passepartout-install-prebuilt
+                   (passepartout-install-tests--ready
+                    address (list (cons name bytes)))))
+              (passepartout-module-fetch)
+              (passepartout-install-tests--until
+               (lambda () (string-match-p
+                           "the module is there\\|was not fetched"
+                           (or (car heard) ""))))
+              (should (string-search words (car heard)))
+              (when (passepartout-module-file)
+                (should (equal (secure-hash 'sha256 bytes)
+                               (passepartout-module-sum
+                                (passepartout-module-file))))))))
+      (delete-process server))))
+
+(provide 'passepartout-install-tests)
+;;; passepartout-install-tests.el ends here

@@ -1,0 +1,170 @@
+;;; passepartout-release-tests.el --- Tests of what holds for all of the package  -*- lexical-binding: t; no-byte-compile: t; -*-
+
+;; Copyright (C) 2026  The Passepartout authors
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; The conventions of Emacs that no single file can hold: keys that are
+;; the user's, what autoloads make known, and that each command works, or
+;; says why not, wherever it is called.
+
+;;; Code:
+
+(require 'ert)
+(require 'cl-lib)
+(require 'seq)
+(require 'passepartout-fake)
+
+(defconst passepartout-release-tests--lisp
+  (file-name-directory (locate-library "passepartout.el"))
+  "Folder of the package.")
+
+(defun passepartout-release-tests--load ()
+  "Load every file of the package."
+  (let ((files (directory-files passepartout-release-tests--lisp nil
+                                "\\`passepartout.*\\.el\\'")))
+    (should (> (length files) 50))
+    (dolist (file files)
+      (unless (string-suffix-p "-autoloads.el" file)
+        (require (intern (file-name-sans-extension file)))))))
+
+(defun passepartout-release-tests--kept (map)
+  "Return the keys in MAP that Emacs keeps for its users."
+  (let ((behind (lookup-key map (kbd "C-c")))
+        (found (seq-filter (lambda (key)
+                             (let ((is (lookup-key map key)))
+                               (and is (not (numberp is)))))
+                           (mapcar (lambda (n) (vector (intern (format "f%d" n))))
+                                   '(5 6 7 8 9)))))
+    (when (keymapp behind)
+      (map-keymap (lambda (event _)
+                    (when (and (characterp event)
+                               (or (<= ?a event ?z) (<= ?A event ?Z)))
+                      (push (vector ?\C-c event) found)))
+                  behind))
+    (mapcar #'key-description found)))
+
+(ert-deftest passepartout-release-no-map-has-a-key-of-the-users ()
+  (passepartout-release-tests--load)
+  (let ((maps 0) bad)
+    (mapatoms
+     (lambda (name)
+       (when (and (string-prefix-p "passepartout-" (symbol-name name))
+                  (boundp name) (keymapp (symbol-value name)))
+         (setq maps (1+ maps))
+         (dolist (key (passepartout-release-tests--kept (symbol-value name)))
+           (push (cons name key) bad)))))
+    (should (> maps 10))
+    (should-not bad)
+    ;; Loading all of it has bound nothing globally.
+    (should-not (where-is-internal 'passepartout-chat (list global-map)))
+    (should-not (where-is-internal 'passepartout-command-map
+                                   (list global-map))))
+  ;; The check bites.
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "C-c p") #'ignore)
+    (define-key map (kbd "C-c C-p") #'ignore)
+    (define-key map [f6] #'ignore)
+    (should (equal '("C-c p" "<f6>")
+                   (passepartout-release-tests--kept map)))))
+
+(defconst passepartout-release-tests--called
+  '(passepartout-define-provider passepartout-define-preset
+    passepartout-chat-question passepartout-chat-adopt
+    passepartout-chat-older-answer passepartout-define-tool passepartout-jobs-agenda
+    passepartout-query-bookmark-jump
+    org-dblock-write:passepartout-query)
+  "What is no command and made known all the same.
+Init files, agenda files, bookmarks, notes and the main file call these.")
+
+(ert-deftest passepartout-release-autoloads-are-of-entry-commands ()
+  (let ((seen 0) bad)
+    (dolist (file (directory-files passepartout-release-tests--lisp t
+                                   "\\`passepartout.*\\.el\\'"))
+      (with-temp-buffer
+        (insert-file-contents file)
+        (while (re-search-forward "^;;;###autoload\\(.*\\)$" nil t)
+          (setq seen (1+ seen))
+          (when (string-empty-p (match-string 1))
+            (forward-line 1)
+            (let* ((form (read (current-buffer)))
+                   (name (nth 1 form)))
+              (unless (or (memq (car form) '(define-minor-mode
+                                              define-globalized-minor-mode))
+                          (assq 'interactive (seq-filter #'consp form))
+                          (memq name passepartout-release-tests--called))
+                (push name bad)))))))
+    (should (> seen 40))
+    (should-not bad)))
+
+(defun passepartout-release-tests--commands ()
+  "Return the names of all commands that the package defines for people."
+  (passepartout-release-tests--load)
+  (let (commands)
+    (mapatoms
+     (lambda (name)
+       (let ((text (symbol-name name)))
+         (when (and (string-prefix-p "passepartout-" text)
+                    (not (string-search "--" text))
+                    (commandp name)
+                    (let ((file (symbol-file name 'defun)))
+                      (and file (string-prefix-p
+                                 passepartout-release-tests--lisp
+                                 (expand-file-name file)))))
+           (push text commands)))))
+    (sort commands #'string<)))
+
+(defmacro passepartout-release-tests--asking (&rest body)
+  "Run BODY; whatever asks a person is left, and nothing is built or opened."
+  (declare (indent 0) (debug t))
+  `(let ((left (lambda (&rest _) (signal 'quit nil))))
+     (cl-letf (((symbol-function 'read-from-minibuffer) left)
+               ((symbol-function 'read-string) left)
+               ((symbol-function 'completing-read) left)
+               ((symbol-function 'read-file-name) left)
+               ((symbol-function 'read-directory-name) left)
+               ((symbol-function 'read-multiple-choice) left)
+               ((symbol-function 'y-or-n-p) left)
+               ((symbol-function 'yes-or-no-p) left)
+               ((symbol-function 'compilation-start) left)
+               ((symbol-function 'find-file) left)
+               ((symbol-function 'transient-setup) #'ignore)
+               ((symbol-function 'recursive-edit) left))
+       ,@body)))
+
+(defun passepartout-release-tests--outcome (command)
+  "Call COMMAND in an empty buffer, and return the fault that it has, or nil.
+To say that it does not apply there, or to ask, is none."
+  (condition-case problem
+      (passepartout-release-tests--asking
+        (with-temp-buffer
+          (let ((this-command command) (last-command-event ?x))
+            (call-interactively command))
+          nil))
+    ((quit user-error passepartout-error) nil)
+    ;; The end or the beginning of an empty buffer.
+    ((end-of-buffer beginning-of-buffer) nil)
+    (error (cons command problem))))
+
+(ert-deftest passepartout-release-each-command-works-or-says-why-not ()
+  ;; What a click of the mouse calls wants the click.
+  (let ((commands (seq-remove
+                   (lambda (name) (string-suffix-p "-click" (symbol-name name)))
+                   (mapcar #'intern (passepartout-release-tests--commands)))))
+    (should (> (length commands) 100))
+    (should-not
+     (delq nil
+           (mapcar (lambda (command)
+                     (passepartout-fake-with
+                       (passepartout-release-tests--outcome command)))
+                   commands))))
+  ;; The check bites.
+  (cl-letf (((symbol-function 'passepartout-release-tests-bad)
+             (lambda () (interactive) (car 1))))
+    (should (passepartout-release-tests--outcome
+             'passepartout-release-tests-bad))))
+
+(provide 'passepartout-release-tests)
+;;; passepartout-release-tests.el ends here
