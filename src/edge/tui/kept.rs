@@ -51,7 +51,7 @@ impl Conversations {
     /// When it cannot be written; then nothing of it is kept, and the next try begins a line of its own.
     pub fn keep(&mut self, said: &[Said], now: jiff::Timestamp) -> io::Result<()> {
         let file = match &self.current {
-            Some(path) => OpenOptions::new().append(true).open(path),
+            Some(path) => plain(path, OpenOptions::new().append(true)),
             None => {
                 fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
                 let name = format!("{}-{}.jsonl", now.strftime("%Y%m%dT%H%M%S%3fZ"), std::process::id());
@@ -78,7 +78,9 @@ impl Conversations {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        // A link or a pipe is none of ours.
+        let files = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+        let names = files.filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| name.ends_with(".jsonl")).collect();
         names.sort_unstable_by(|one, other| other.cmp(one));
         names.truncate(LISTED);
@@ -92,7 +94,7 @@ impl Conversations {
     /// When it is not there or cannot be read; then the one that goes on stays.
     pub fn resume(&mut self, kept: &Kept) -> io::Result<Vec<Said>> {
         let path = self.folder.join(&kept.name);
-        let mut file = File::open(&path)?;
+        let mut file = plain(&path, OpenOptions::new().read(true))?;
         let begin = file.metadata()?.len().saturating_sub(READ);
         file.seek(SeekFrom::Start(begin))?;
         let mut bytes = Vec::new();
@@ -103,16 +105,30 @@ impl Conversations {
     }
 }
 
+/// Opens a file and nothing else: a pipe that lies there would be waited for, and a link leads elsewhere.
+fn plain(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let file = options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no file")),
+    }
+}
+
 fn said(line: &[u8]) -> Option<Said> {
     let value: Value = serde_json::from_slice(line).ok()?;
     let role = ["user", "assistant"].into_iter().find(|role| value["role"] == *role)?;
-    let private = value["private"].as_str().map(str::to_string);
+    // What says it otherwise than we do is private.
+    let private = match value.get("private") {
+        Some(Value::Null) => None,
+        Some(Value::String(tier)) => Some(tier.clone()),
+        Some(_) | None => Some("t".to_string()),
+    };
     Some(Said { role, text: value["text"].as_str()?.to_string(), private })
 }
 
 /// Returns what was said first, in one line.
 fn title(path: &Path) -> String {
-    let Ok(file) = File::open(path) else { return String::new() };
+    let Ok(file) = plain(path, OpenOptions::new().read(true)) else { return String::new() };
     let mut lines = BufReader::new(file.take(TITLE)).split(b'\n').map_while(Result::ok);
     let first = lines.find(|line| !line.is_empty()).unwrap_or_default();
     let text = match said(&first) {
@@ -162,5 +178,46 @@ mod tests {
         assert_eq!(later.resume(&old).expect("it is read"), [first[0].clone(), first[1].clone(), last]);
         fs::remove_file(&file).expect("it goes");
         assert!(later.resume(&old).is_err() && talks.list().expect("it lists").len() == 1);
+    }
+
+    #[test]
+    fn a_mark_that_cannot_be_read_is_the_strictest() {
+        for (mark, private) in [
+            (r#","private":null"#, None),
+            (r#","private":"ask""#, Some("ask")),
+            (r#","private":"t""#, Some("t")),
+            (r#","private":"odd""#, Some("odd")),
+            (r#","private":true"#, Some("t")),
+            (r#","private":false"#, Some("t")),
+            (r#","private":1"#, Some("t")),
+            (r#","private":["ask"]"#, Some("t")),
+            ("", Some("t")),
+        ] {
+            let line = format!("{{\"role\":\"user\",\"text\":\"x\"{mark}}}");
+            assert_eq!(said(line.as_bytes()), Some(one("user", "x", private)), "{mark}");
+        }
+    }
+
+    #[test]
+    fn what_lies_there_and_is_no_file_is_neither_listed_nor_waited_for() {
+        let store = tempfile::tempdir().expect("a folder");
+        let folder = store.path().join(FOLDER);
+        let now = jiff::Timestamp::from_second(1_790_000_000).expect("a time");
+        let mut talks = Conversations::beside(store.path());
+        talks.keep(&[one("user", "x", None)], now).expect("it is kept");
+        let kept = talks.list().expect("it lists").remove(0);
+        let named = |name: &str| Kept { name: name.to_string(), title: String::new() };
+        let (pipe, link) = (named("20260102T000000000Z-1.jsonl"), named("20260103T000000000Z-1.jsonl"));
+        let made = std::process::Command::new("mkfifo").arg(folder.join(&pipe.name)).status().expect("mkfifo runs");
+        assert!(made.success());
+        std::os::unix::fs::symlink(folder.join(&kept.name), folder.join(&link.name)).expect("a link");
+        assert_eq!(talks.list().expect("it lists"), [kept.clone()]);
+        for odd in [&pipe, &link] {
+            assert!(talks.resume(odd).is_err(), "{}", odd.name);
+        }
+        assert_eq!(talks.current, Some(folder.join(&kept.name)), "the one that went on still does");
+        fs::remove_file(folder.join(&kept.name)).expect("it goes");
+        fs::rename(folder.join(&pipe.name), folder.join(&kept.name)).expect("it comes into its place");
+        assert!(talks.keep(&[one("user", "x", None)], now).is_err());
     }
 }
