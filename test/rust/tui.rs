@@ -3,7 +3,7 @@
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::edge::tui::aside::Aside;
 use passepartout::edge::tui::kept::Kept;
-use passepartout::edge::tui::parts::{Over, Said};
+use passepartout::edge::tui::parts::{Over, Said, Talk};
 use passepartout::edge::tui::reader::Of;
 use passepartout::edge::tui::state::{Effect, Event, Linked, State};
 use passepartout::edge::tui::theme::Theme;
@@ -21,7 +21,7 @@ struct Desk {
 impl Desk {
     fn new(columns: u16, rows: u16) -> Desk {
         let history = vec!["older question".to_string()];
-        let state = State::new((columns, rows), Theme::None, history, Some("/project".to_string()));
+        let state = State::new((columns, rows), Theme::None, history, Some("/project".to_string()), [7; 32]);
         let mut desk = Desk { state, effects: Vec::new() };
         let (version, here) = ("0.1.0".to_string(), false);
         desk.take(Event::Linked(Linked::Up { version, here, doubt: None }));
@@ -73,7 +73,7 @@ impl Desk {
                 let words = ["text", "line", "code", "plan", "query"].iter().find_map(|key| payload.text_at(key));
                 Some(words.map(|words| format!("{name} {words}")).unwrap_or(name))
             }
-            Effect::Keep(_) | Effect::KeepSaid(_) | Effect::BeginAnew => None,
+            Effect::Keep(_) | Effect::KeepSaid(..) | Effect::BeginAnew => None,
             other => Some(format!("{other:?}")),
         };
         std::mem::take(&mut self.effects).into_iter().filter_map(short).collect()
@@ -645,7 +645,7 @@ fn nothing_is_drawn_again_when_nothing_changed() {
 /// Returns the names of what is to be done, as far as they are about conversations.
 fn wanted(desk: &mut Desk) -> Vec<String> {
     let about = |effect: Effect| match effect {
-        Effect::KeepSaid(said) => Some(format!("keep {}", said.len())),
+        Effect::KeepSaid(_, said) => Some(format!("keep {}", said.len())),
         Effect::BeginAnew => Some("anew".to_string()),
         Effect::Sessions => Some("list".to_string()),
         Effect::Resume(kept) => Some(format!("resume {}", kept.name)),
@@ -684,7 +684,8 @@ fn a_conversation_is_kept_listed_and_gone_on_with_as_private_as_it_was() {
         assert_eq!(wanted(&mut desk).concat(), expected, "{words}");
     }
     let one = |role, text: &str| Said { role, text: text.to_string(), private: Some("ask".to_string()) };
-    desk.take(Event::Resumed(Ok(vec![one("user", "first"), one("assistant", "It is ten.")])));
+    let said = vec![one("user", "first"), one("assistant", "It is ten.")];
+    desk.take(Event::Resumed(Ok(Talk { name: None, said })));
     assert!(desk.screen().contains("It is ten."));
     desk.effects.clear();
     desk.keys("and now?<enter>");
@@ -697,6 +698,117 @@ fn a_conversation_is_kept_listed_and_gone_on_with_as_private_as_it_was() {
     assert!(message.contains(":resumed t"), "nobody knows what it draws on: {message}");
     desk.take(Event::Resumed(Err("no such file".to_string())));
     assert!(desk.screen().contains("no such file"));
+}
+
+/// Returns what the core calls a conversation of this name.
+fn tui_session(name: &str) -> String {
+    format!("tui-{}", &blake3::hash(name.as_bytes()).to_hex()[..32])
+}
+
+/// Returns the names of the conversations in which something was sent since the last look, each with what.
+fn talks(desk: &mut Desk) -> Vec<(String, String)> {
+    let sent = std::mem::take(&mut desk.effects).into_iter().filter_map(|effect| match effect {
+        Effect::Send(text) => Some(Sexp::read(&text).expect("what is sent can be read")),
+        _ => None,
+    });
+    let told = sent.map(|message| {
+        let session = message.get("meta").and_then(|meta| meta.text_at("session-id")).expect("it names a conversation");
+        let payload = message.get("payload").expect("a payload");
+        let what = payload.name_at("sensor").or(payload.name_at("action")).expect("a name");
+        (session.to_string(), what.to_string())
+    });
+    told.collect()
+}
+
+/// Types keys, and returns the one conversation in which all that was sent for it was sent.
+fn talk(desk: &mut Desk, keys: &str) -> String {
+    desk.effects.clear();
+    desk.keys(keys);
+    let mut names: Vec<String> = talks(desk).into_iter().map(|(name, _)| name).collect();
+    names.dedup();
+    assert_eq!(names.len(), 1, "{keys}: {names:?}");
+    names.remove(0)
+}
+
+#[test]
+fn each_conversation_is_a_session_of_its_own_and_keeps_it() {
+    let mut desk = Desk::new(80, 20);
+    let first = talk(&mut desk, "first<enter>");
+    assert!(first.len() == 64 && first.bytes().all(|byte| byte.is_ascii_hexdigit()), "{first}");
+    desk.answer("T1", "It is ten.", "");
+    let kept = desk.effects.iter().find_map(|effect| match effect {
+        Effect::KeepSaid(name, _) => Some(name.clone()),
+        _ => None,
+    });
+    assert_eq!(kept.as_ref(), Some(&first), "it is kept by its name");
+    for keys in ["/share<enter>", "/preset x<enter>", "/eval 1<enter>", "/cost<enter>", "/context<enter>"] {
+        assert_eq!(talk(&mut desk, keys), first, "{keys}");
+        desk.answer("T2", "Well.", "");
+        desk.keys("<esc>");
+    }
+    // What was kept alive for it ends, and all that follows is of another.
+    assert_eq!(talk(&mut desk, "/clear<enter>"), first);
+    let second = talk(&mut desk, "second<enter>");
+    assert_ne!(second, first);
+    desk.answer("T3", "It is.", "");
+    desk.take(Event::Resumed(Ok(Talk { name: Some(first.clone()), said: Vec::new() })));
+    assert_eq!(talks(&mut desk).last(), Some(&(second.clone(), "interrupt".to_string())));
+    desk.keys("and now?<enter>");
+    let text = desk.effects.iter().find_map(|effect| match effect {
+        Effect::Send(text) if text.contains("and now?") => Some(text.clone()),
+        _ => None,
+    });
+    let text = text.expect("it is asked");
+    assert!(text.contains(&first) && !text.contains(":resumed"), "the core knows what it drew on: {text}");
+    desk.answer("T4", "Still ten.", "");
+    // One of an earlier version has no name: it gets one, and the core does not know what it drew on.
+    desk.take(Event::Resumed(Ok(Talk { name: None, said: Vec::new() })));
+    desk.effects.clear();
+    desk.keys("and here?<enter>");
+    let text = desk.effects.iter().find_map(|effect| match effect {
+        Effect::Send(text) => Some(text.clone()),
+        _ => None,
+    });
+    assert!(text.is_some_and(|text| text.contains(":resumed t")));
+    let third = talks(&mut desk).remove(0).0;
+    assert!(![&first, &second].contains(&&third));
+    // Another program has other names.
+    let state = State::new((80, 20), Theme::None, Vec::new(), None, [8; 32]);
+    let mut other = Desk { state, effects: Vec::new() };
+    let (version, here) = ("0.1.0".to_string(), false);
+    other.take(Event::Linked(Linked::Up { version, here, doubt: None }));
+    assert!(![first, second, third].contains(&talk(&mut other, "first<enter>")));
+}
+
+#[test]
+fn what_goes_on_from_a_plan_of_an_earlier_conversation_is_no_part_of_this_one_and_can_be_stopped() {
+    let mut desk = Desk::new(80, 20);
+    let first = talk(&mut desk, "first<enter>");
+    desk.answer("T1", "I propose it.", "");
+    desk.keys("/clear<enter>");
+    let session = tui_session(&first);
+    let goes_on = |desk: &mut Desk, turn: &str, session: &str| {
+        let meta = format!(":meta (:session-id \"{session}\")");
+        desk.hear(&format!("(:type :event {meta} :payload (:action :turn-started :turn \"{turn}\" :follows \"T1\"))"));
+        desk.hear(&format!("(:type :stream-chunk {meta} :payload (:turn \"{turn}\" :text \"What a page said.\"))"));
+    };
+    for (turn, session, stopped) in [("T2", session.as_str(), Some(&first)), ("T3", "chat-1", None)] {
+        goes_on(&mut desk, turn, session);
+        desk.effects.clear();
+        desk.keys("<esc>");
+        let interrupted = talks(&mut desk);
+        assert!(interrupted.iter().all(|(_, what)| what == "interrupt"), "{interrupted:?}");
+        let others: Vec<&String> = interrupted.iter().skip(1).map(|(name, _)| name).collect();
+        assert_eq!(others, stopped.into_iter().collect::<Vec<_>>(), "{turn}");
+        desk.hear(&format!("(:type :response :payload (:action :turn-done :turn \"{turn}\" :status \"interrupted\"))"));
+        assert!(wanted(&mut desk).is_empty(), "it is not kept as said here");
+    }
+    desk.keys("second<enter>");
+    let text = desk.effects.iter().find_map(|effect| match effect {
+        Effect::Send(text) => Some(text.clone()),
+        _ => None,
+    });
+    assert!(text.is_some_and(|text| text.contains("second") && !text.contains("What a page said")));
 }
 
 #[test]

@@ -211,6 +211,8 @@ impl State {
         if self.is_up() {
             self.send("interrupt", Plist::new().flag("closed", true));
         }
+        let name = self.names.make();
+        self.go_over_to(name);
         self.hint("a new conversation");
     }
 

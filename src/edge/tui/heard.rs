@@ -26,7 +26,10 @@ impl State {
         let payload = message.get("payload").unwrap_or(&empty);
         let action = payload.name_at("action");
         match (message.name_at("type").unwrap_or_default(), action) {
-            ("event", Some("turn-started")) => self.turn_started(payload),
+            ("event", Some("turn-started")) => {
+                let session = message.get("meta").and_then(|meta| meta.text_at("session-id"));
+                self.turn_started(payload, session);
+            }
             ("stream-chunk", _) => self.chunk(payload),
             ("response", Some("turn-done")) => self.turn_done(payload),
             ("event", Some("plan-parked" | "plan-changed")) => {
@@ -52,7 +55,7 @@ impl State {
         }
     }
 
-    fn turn_started(&mut self, payload: &Sexp) {
+    fn turn_started(&mut self, payload: &Sexp, session: Option<&str>) {
         self.changed = true;
         let name = payload.text_at("turn").unwrap_or_default().to_string();
         // One that goes on from another answers no question that was typed here, but what was decided.
@@ -61,10 +64,12 @@ impl State {
                 self.decided.clear();
                 None
             }
-            None => self.asked.pop_front(),
+            None if self.is_here(session) => self.asked.pop_front(),
+            None => None,
         };
         if self.turns.len() < TURNS {
-            self.turns.push(Turn { name, answer: None, thought: None, said: String::new(), asked });
+            let session = session.map(str::to_string);
+            self.turns.push(Turn { name, session, answer: None, thought: None, said: String::new(), asked });
         }
     }
 
@@ -131,8 +136,8 @@ impl State {
 
     /// Keeps what was said for the questions to come.
     fn remember(&mut self, turn: &Turn, payload: &Sexp) {
-        // What a command of the core says is no part of the conversation.
-        if turn.asked.as_deref() == Some("") {
+        // What a command of the core says is no part of the conversation, nor is what was said in another one.
+        if turn.asked.as_deref() == Some("") || !self.is_here(turn.session.as_deref()) {
             return;
         }
         let private = match payload.get("private") {
@@ -145,7 +150,7 @@ impl State {
         let said = said.map(|(role, text)| Said { role, text: text.to_string(), private: private.clone() });
         let said: Vec<Said> = said.collect();
         if !said.is_empty() {
-            self.do_it(Effect::KeepSaid(said.clone()));
+            self.do_it(Effect::KeepSaid(self.conversation.clone(), said.clone()));
         }
         self.go_on_from(said);
     }

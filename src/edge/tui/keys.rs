@@ -307,6 +307,14 @@ impl State {
         }
         self.stopping = true;
         self.send("interrupt", Plist::new());
+        // What goes on may be of an earlier conversation, after a plan of it was decided about here.
+        let goes_on = |session: &String| self.turns.iter().any(|turn| turn.session.as_ref() == Some(session));
+        let theirs = self.earlier.iter().filter(|(_, session)| goes_on(session)).map(|(name, _)| name);
+        for name in theirs.cloned().collect::<std::collections::BTreeSet<String>>() {
+            if name != self.conversation {
+                self.send_in(&name, "interrupt", Plist::new());
+            }
+        }
     }
 
     /// Shows the side panel, or hides it.

@@ -18,6 +18,7 @@ pub mod layout;
 pub mod link;
 mod lost;
 pub mod markup;
+pub mod names;
 mod panel;
 pub mod parts;
 pub mod reader;

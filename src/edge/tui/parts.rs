@@ -55,6 +55,8 @@ pub struct Status {
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     pub name: String,
+    /// Its session, as the core calls it.
+    pub session: Option<String>,
     pub answer: Option<EntryId>,
     pub thought: Option<EntryId>,
     /// What is sent back as history.
@@ -72,6 +74,15 @@ pub struct Said {
     pub text: String,
     /// How private it is, in the words of the protocol.
     pub private: Option<String>,
+}
+
+/// A conversation that goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Talk {
+    /// By which the core knows it; one that was kept by an earlier version has none.
+    pub name: Option<String>,
+    /// What was said in it.
+    pub said: Vec<Said>,
 }
 
 /// What lies over the transcript.

@@ -1,6 +1,7 @@
 //! The loop: keys, messages and signals go to the state; what it wants done is done here.
 
 use crate::edge::peers::home::Home;
+use crate::edge::random;
 use crate::edge::thread::{self, in_place};
 use crate::edge::tui::aside::{self, Aside, CameBack};
 use crate::edge::tui::keep;
@@ -114,7 +115,8 @@ pub async fn run(setup: Setup, home: Arc<dyn Home>) -> Result<bool, String> {
     let mut signals = Signals::new().map_err(failed)?;
     let screen = Screen::take(true).map_err(failed)?;
     let size = screen.size().map_err(failed)?;
-    let state = State::new(size, theme, keep::kept(&cache), project);
+    let seed = random::bytes().map_err(|error| format!("the system gives no random bytes: {error}"))?;
+    let state = State::new(size, theme, keep::kept(&cache), project, seed);
     let held = Arc::default();
     let keys = read_keys(Arc::clone(&held)).map_err(failed)?;
     let (out, outgoing) = mpsc::channel(WAITING);
@@ -251,8 +253,8 @@ impl Running {
                     self.state.hint = Some(format!("what you typed is not kept for next time: {error}"));
                 }
             }
-            Effect::KeepSaid(said) => {
-                if let Err(error) = in_place(|| self.kept.keep(&said, jiff::Timestamp::now())) {
+            Effect::KeepSaid(name, said) => {
+                if let Err(error) = in_place(|| self.kept.keep(&name, &said, jiff::Timestamp::now())) {
                     self.state.hint = Some(format!("what was said is not kept for next time: {error}"));
                 }
             }
