@@ -52,18 +52,32 @@ pub fn ears() -> (mpsc::Sender<Event>, mpsc::Receiver<Event>) {
     mpsc::channel(WAITING)
 }
 
-/// What ends it, apart from the user.
-struct Signals {
+/// The signals that it hears: what ends it, apart from the user, and what stops it.
+pub struct Signals {
     ends: [Signal; 3],
     stop: Signal,
     go_on: Signal,
 }
 
 impl Signals {
-    fn new() -> std::io::Result<Signals> {
+    /// From now on none of them does anything by itself.
+    ///
+    /// # Errors
+    /// When the system does not say when one comes.
+    pub fn new() -> std::io::Result<Signals> {
         let ends = [signal(SignalKind::terminate())?, signal(SignalKind::hangup())?, signal(SignalKind::interrupt())?];
         let stop = signal(SignalKind::from_raw(libc::SIGTSTP))?;
         Ok(Signals { ends, stop, go_on: signal(SignalKind::from_raw(libc::SIGCONT))? })
+    }
+
+    /// Waits until one comes that ends a program.
+    pub async fn end(&mut self) {
+        let [terminate, hangup, interrupt] = &mut self.ends;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }
 
@@ -109,10 +123,9 @@ fn translated(input: Input) -> Option<Event> {
 ///
 /// # Errors
 /// In words, when the terminal cannot be used.
-pub async fn run(setup: Setup, home: Arc<dyn Home>) -> Result<bool, String> {
+pub async fn run(setup: Setup, home: Arc<dyn Home>, signals: &mut Signals) -> Result<bool, String> {
     let Setup { theme, store, cache, project, told: (told, mut heard) } = setup;
     let failed = |error: std::io::Error| format!("the terminal cannot be used: {error}");
-    let mut signals = Signals::new().map_err(failed)?;
     let screen = Screen::take(true).map_err(failed)?;
     let size = screen.size().map_err(failed)?;
     let seed = random::bytes().map_err(|error| format!("the system gives no random bytes: {error}"))?;
@@ -123,7 +136,7 @@ pub async fn run(setup: Setup, home: Arc<dyn Home>) -> Result<bool, String> {
     let kept = Conversations::beside(&store);
     let link = tokio::spawn(async move { live(&store, home, told, outgoing).await });
     let mut running = Running { state, screen, keys, held, out, cache, kept, aside: None };
-    let ended = running.go(&mut heard, &mut signals).await;
+    let ended = running.go(&mut heard, signals).await;
     link.abort();
     drop(running);
     ended
