@@ -33,6 +33,9 @@ const KEYS: Duration = Duration::from_millis(100);
 /// So many events are taken before one picture.
 const AT_ONCE: usize = 512;
 
+/// Why Ctrl+Z does not stop it.
+const STAYS: &str = "not stopped: the core runs in this terminal, for others too; /quit leaves";
+
 /// What it begins with.
 pub struct Setup {
     /// The colours.
@@ -134,8 +137,9 @@ pub async fn run(setup: Setup, home: Arc<dyn Home>, signals: &mut Signals) -> Re
     let keys = read_keys(Arc::clone(&held)).map_err(failed)?;
     let (out, outgoing) = mpsc::channel(WAITING);
     let kept = Conversations::beside(&store);
-    let link = tokio::spawn(async move { live(&store, home, told, outgoing).await });
-    let mut running = Running { state, screen, keys, held, out, cache, kept, aside: None };
+    let here = home.clone();
+    let link = tokio::spawn(async move { live(&store, here, told, outgoing).await });
+    let mut running = Running { state, screen, keys, held, out, cache, kept, home, aside: None };
     let ended = running.go(&mut heard, signals).await;
     link.abort();
     drop(running);
@@ -151,6 +155,7 @@ struct Running {
     out: mpsc::Sender<Out>,
     cache: PathBuf,
     kept: Conversations,
+    home: Arc<dyn Home>,
     /// What has the terminal, as long as it does: nothing is drawn then, and signals of the keyboard are its own.
     aside: Option<(Aside, JoinHandle<CameBack>)>,
 }
@@ -203,7 +208,7 @@ impl Running {
             };
             match next {
                 Next::Signal | Next::Gone => return Ok(true),
-                Next::Stop => self.suspend().map_err(gone)?,
+                Next::Stop => self.suspend().await.map_err(gone)?,
                 Next::GoOn if draws => self.enter().map_err(gone)?,
                 Next::GoOn | Next::Draw => {}
                 Next::Back(came) => {
@@ -281,7 +286,7 @@ impl Running {
                 return Ok(Some(Event::Resumed(said)));
             }
             Effect::Aside(aside) => self.give(aside),
-            Effect::Suspend => self.suspend()?,
+            Effect::Suspend => self.suspend().await?,
             Effect::Repaint => self.screen.clear()?,
             Effect::Mouse(ours) => self.screen.take_mouse(ours)?,
         }
@@ -317,8 +322,14 @@ impl Running {
         }
     }
 
-    /// Stops this process, as Ctrl+Z does in a shell, and comes back when the shell goes on with it.
-    fn suspend(&mut self) -> std::io::Result<()> {
+    /// Stops this process, as Ctrl+Z does in a shell, and comes back when the shell goes on with it. A core that runs
+    /// here is not stopped: jobs, messengers and whoever joined it would stand still, and no command could have the
+    /// notes.
+    async fn suspend(&mut self) -> std::io::Result<()> {
+        if self.home.is_here().await {
+            self.state.hint(STAYS);
+            return Ok(());
+        }
         self.screen.leave();
         let process = rustix::process::getpid();
         rustix::process::kill_process(process, rustix::process::Signal::STOP).map_err(std::io::Error::from)?;
