@@ -4,7 +4,7 @@ use crate::domain::inert::exact;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::home::{Here, Reading};
 use crate::edge::cli::run::{DONE, FAILED, Failure, USAGE};
-use crate::edge::cli::session::{block_on, configured, somewhere};
+use crate::edge::cli::session::{block_on, configured, options, somewhere};
 use crate::edge::stderr::complain;
 use crate::edge::tui::run::{Setup, Signals, ears, run};
 use crate::edge::tui::state::Event;
@@ -50,6 +50,7 @@ pub(super) fn run_tui(place: &Place, theme: Option<&str>) -> Result<u8, Failure>
             store: config.store,
             cache: config.cache,
             project: project.map(|path| path.to_string_lossy().into_owned()),
+            options: options(place),
             told,
         };
         let mut signals = Signals::new().map_err(|error| format!("no signal can be heard: {error}"))?;

@@ -10,6 +10,7 @@ mod heard;
 pub mod help;
 pub mod history;
 pub mod input;
+mod job;
 pub mod keep;
 pub mod kept;
 mod keys;

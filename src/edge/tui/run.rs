@@ -2,8 +2,10 @@
 
 use crate::edge::peers::home::Home;
 use crate::edge::random;
+use crate::edge::stderr::complain;
 use crate::edge::thread::{self, in_place};
-use crate::edge::tui::aside::{self, Aside, CameBack};
+use crate::edge::tui::aside::{self, Aside, CameBack, Terms};
+use crate::edge::tui::job::Leash;
 use crate::edge::tui::keep;
 use crate::edge::tui::kept::Conversations;
 use crate::edge::tui::link::{Out, live};
@@ -12,13 +14,14 @@ use crate::edge::tui::state::{Effect, Event, State};
 use crate::edge::tui::theme::Theme;
 use parking_lot::FairMutex;
 use ratatui::crossterm::event::{self, Event as Input, MouseEventKind};
-use std::path::PathBuf;
+use rustix::process::Signal as Sent;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
 /// So many events wait at most; who sends more waits itself.
 const WAITING: usize = 1024;
@@ -30,6 +33,8 @@ const TICK: Duration = Duration::from_millis(120);
 const POLL: Duration = Duration::from_secs(2);
 /// How long a key is waited for before it is looked whether anybody still wants one.
 const KEYS: Duration = Duration::from_millis(100);
+/// How long what has the terminal may take to end when a signal ends this, once and once more.
+const ENDS: Duration = Duration::from_millis(600);
 /// So many events are taken before one picture.
 const AT_ONCE: usize = 512;
 
@@ -46,6 +51,8 @@ pub struct Setup {
     pub cache: PathBuf,
     /// The folder of the project.
     pub project: Option<String>,
+    /// The options that say where things are with which this was started, each behind a blank.
+    pub options: String,
     /// Where others send what is to be told.
     pub told: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
 }
@@ -127,19 +134,21 @@ fn translated(input: Input) -> Option<Event> {
 /// # Errors
 /// In words, when the terminal cannot be used.
 pub async fn run(setup: Setup, home: Arc<dyn Home>, signals: &mut Signals) -> Result<bool, String> {
-    let Setup { theme, store, cache, project, told: (told, mut heard) } = setup;
+    let Setup { theme, store, cache, project, options, told: (told, mut heard) } = setup;
     let failed = |error: std::io::Error| format!("the terminal cannot be used: {error}");
     let screen = Screen::take(true).map_err(failed)?;
     let size = screen.size().map_err(failed)?;
     let seed = random::bytes().map_err(|error| format!("the system gives no random bytes: {error}"))?;
-    let state = State::new(size, theme, keep::kept(&cache), project, seed);
+    let mut state = State::new(size, theme, keep::kept(&cache), project, seed);
+    (state.news, state.options) = (in_place(|| news(&cache)), options);
     let held = Arc::default();
     let keys = read_keys(Arc::clone(&held)).map_err(failed)?;
     let (out, outgoing) = mpsc::channel(WAITING);
     let kept = Conversations::beside(&store);
     let here = home.clone();
     let link = tokio::spawn(async move { live(&store, here, told, outgoing).await });
-    let mut running = Running { state, screen, keys, held, out, cache, kept, home, aside: None };
+    let mut running =
+        Running { state, screen, keys, held, out, cache, kept, home, aside: None, leash: Leash::default() };
     let ended = running.go(&mut heard, signals).await;
     link.abort();
     drop(running);
@@ -158,6 +167,17 @@ struct Running {
     home: Arc<dyn Home>,
     /// What has the terminal, as long as it does: nothing is drawn then, and signals of the keyboard are its own.
     aside: Option<(Aside, JoinHandle<CameBack>)>,
+    /// By this it is ended.
+    leash: Leash,
+}
+
+/// Says which drafts were left behind, if any were.
+fn news(cache: &Path) -> Option<String> {
+    let left: Vec<String> = aside::left_behind(cache).iter().map(|path| path.display().to_string()).collect();
+    (!left.is_empty()).then(|| {
+        let left = left.join(", ");
+        format!("What you were writing when an editor or this terminal ended is kept; remove it when it is done with: {left}")
+    })
 }
 
 /// What comes next.
@@ -207,7 +227,10 @@ impl Running {
                 _ = poll.tick() => Next::Event(Event::Poll),
             };
             match next {
-                Next::Signal | Next::Gone => return Ok(true),
+                Next::Signal | Next::Gone => {
+                    self.end_aside().await;
+                    return Ok(true);
+                }
                 Next::Stop => self.suspend().await.map_err(gone)?,
                 Next::GoOn if draws => self.enter().map_err(gone)?,
                 Next::GoOn | Next::Draw => {}
@@ -299,12 +322,36 @@ impl Running {
             return;
         }
         self.screen.leave();
-        let (held, cache, what) = (self.held.clone(), self.cache.clone(), aside.clone());
+        let (held, what) = (self.held.clone(), aside.clone());
+        let (home, runtime) = (self.home.clone(), tokio::runtime::Handle::current());
+        let terms = Terms {
+            cache: self.cache.clone(),
+            options: self.state.options.clone(),
+            leash: self.leash.clone(),
+            may_stop: Box::new(move || !runtime.block_on(home.is_here())),
+        };
         let running = tokio::task::spawn_blocking(move || {
             let _keys = held.lock();
-            aside::run(&what, &cache)
+            aside::run(&what, &terms)
         });
         self.aside = Some((aside, running));
+    }
+
+    /// Ends what has the terminal, and says where what was written there lies.
+    async fn end_aside(&mut self) {
+        let Some((_, mut running)) = self.aside.take() else { return };
+        let mut ended = None;
+        for signal in [Sent::TERM, Sent::KILL] {
+            self.leash.pull(signal);
+            ended = timeout(ENDS, &mut running).await.ok();
+            if ended.is_some() {
+                break;
+            }
+        }
+        self.screen.restore();
+        if let Some(Ok(Err(why))) = ended {
+            complain(&format!("passepartout: {why}"));
+        }
     }
 
     /// Takes the terminal again.

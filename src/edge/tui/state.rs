@@ -149,6 +149,10 @@ pub struct State {
     pub silent: bool,
     /// The folder of the project.
     pub project: Option<String>,
+    /// Something to say as soon as there is a connection.
+    pub news: Option<String>,
+    /// The options that say where things are with which this was started, each behind a blank.
+    pub options: String,
     /// Ctrl+X was pressed.
     pub(super) prefix: bool,
     /// Questions that have no turn yet.
@@ -206,6 +210,8 @@ impl State {
             changed: true,
             silent: false,
             project,
+            news: None,
+            options: String::new(),
             prefix: false,
             asked: VecDeque::new(),
             turns: Vec::new(),
@@ -364,6 +370,9 @@ impl State {
                     self.note(Kind::Note, &format!("{where_it_is} {how}"));
                 } else {
                     self.note(Kind::Note, "Connected.");
+                }
+                if let Some(news) = self.news.take() {
+                    self.note(Kind::Note, &news);
                 }
                 if let Some(why) = doubt {
                     self.note(Kind::Warning, &format!("Plans cannot be approved here: {why}"));

@@ -99,7 +99,11 @@ impl State {
             (Aside::Configure, Ok(_)) => {
                 let text = "What was set up counts when the core begins anew: leave with /quit and begin again, or end \
                             the one that runs elsewhere.";
-                self.note(Kind::Note, text);
+                let beside = match self.options.as_str() {
+                    "" => String::new(),
+                    options => format!(" What you began this terminal with goes before it:{options}"),
+                };
+                self.note(Kind::Note, &format!("{text}{beside}"));
             }
             (Aside::Editor(_), Ok(None)) => {}
         }
