@@ -182,14 +182,15 @@ fn what_is_typed_is_sent_or_done_here() {
 #[test]
 fn without_a_connection_nothing_is_sent_and_what_is_typed_stays() {
     let mut desk = Desk::new(80, 24);
-    desk.keys("a question<enter>");
-    assert_eq!(desk.sent(), ["user-input a question"]);
+    desk.keys("/undo<enter>");
+    assert_eq!(desk.sent(), ["user-command undo"]);
     desk.take(Event::Linked(Linked::Down("it ended".to_string(), 2)));
     let screen = desk.screen();
     assert!(
         screen.contains("connection is lost: it ended") && screen.contains("look before you ask again"),
         "{screen}"
     );
+    assert!(!screen.contains("asked again as soon as"), "{screen}");
     assert!(!desk.state.busy());
     for typed in ["another", "/undo", "/deny P1 it is wrong", "/why P1", "/eval (+ 1 2)", "/help tags", "/doctor"] {
         desk.keys(&format!("{typed}<enter>"));
@@ -208,6 +209,82 @@ fn without_a_connection_nothing_is_sent_and_what_is_typed_stays() {
     assert_eq!(desk.sent(), ["hello", "status", "plans"]);
     desk.keys("<enter>");
     assert_eq!(desk.sent(), ["user-input another"]);
+}
+
+/// Loses the connection, and has it back.
+fn lose(desk: &mut Desk) {
+    desk.take(Event::Linked(Linked::Down("it ended".to_string(), 1)));
+    assert!(!desk.state.busy());
+    let (version, here) = ("0.1.0".to_string(), false);
+    desk.take(Event::Linked(Linked::Up { version, here, doubt: None }));
+}
+
+/// Returns the questions that were sent since the last look, as they were sent.
+fn questions(desk: &mut Desk) -> Vec<String> {
+    let question = |effect: Effect| match effect {
+        Effect::Send(text) => Some(text).filter(|text| text.contains(":user-input")),
+        _ => None,
+    };
+    std::mem::take(&mut desk.effects).into_iter().filter_map(question).collect()
+}
+
+#[test]
+fn a_question_that_was_lost_is_asked_again_by_its_name_and_no_other() {
+    let mut desk = Desk::new(80, 30);
+    desk.keys("first<enter>");
+    let first = questions(&mut desk);
+    desk.hear("(:type :event :payload (:action :turn-started :turn \"T1\"))");
+    desk.hear("(:type :stream-chunk :payload (:turn \"T1\" :text \"half of\"))");
+    desk.keys("second<enter>");
+    let second = questions(&mut desk);
+    let once = |text: &str| {
+        let message = Sexp::read(text).expect("a message");
+        message.get("payload").and_then(|payload| payload.text_at("once")).expect("a name").to_string()
+    };
+    assert!(once(&first[0]).len() == 64 && once(&first[0]) != once(&second[0]));
+    desk.keys("/undo<enter>");
+    desk.effects.clear();
+    lose(&mut desk);
+    let screen = desk.screen();
+    assert!(screen.contains("asked again as soon as") && screen.contains("look before you ask again"), "{screen}");
+    assert_eq!(questions(&mut desk), [first[0].clone(), second[0].clone()], "in their order, and as they were");
+    // The one was begun, and the other never came there.
+    desk.hear("(:type :event :payload (:action :turn-started :turn \"T3\"))");
+    let told = ":status \"failed\" :before \"T1\" :text \"This was asked before, and nobody was asked again.\"";
+    desk.hear(&format!("(:type :response :payload (:action :turn-done :turn \"T3\" {told}))"));
+    desk.answer("T4", "It is ten.", "");
+    let screen = desk.screen();
+    assert!(screen.contains("This was asked before") && screen.contains("It is ten."), "{screen}");
+    assert_eq!(wanted(&mut desk), ["keep 2"], "nothing is known of what was said before");
+    assert!(!desk.state.busy());
+    lose(&mut desk);
+    assert_eq!(questions(&mut desk), [""; 0], "what was answered is over");
+}
+
+#[test]
+fn what_is_let_be_is_not_asked_again() {
+    for (keys, says) in [("<c-c>", "not asked again"), ("/clear<enter>", ""), ("", "")] {
+        let mut desk = Desk::new(80, 30);
+        desk.keys("first<enter>");
+        let first = questions(&mut desk);
+        desk.take(Event::Linked(Linked::Down("it ended".to_string(), 1)));
+        desk.keys(keys);
+        assert!(desk.screen().contains(says), "{keys}");
+        let (version, here) = ("0.1.0".to_string(), false);
+        desk.take(Event::Linked(Linked::Up { version, here, doubt: None }));
+        let expected = if keys.is_empty() { first } else { Vec::new() };
+        assert_eq!(questions(&mut desk), expected, "{keys}");
+    }
+    // An owner that is ending begins nothing: the next one is asked.
+    let mut desk = Desk::new(80, 30);
+    desk.keys("first<enter>");
+    let first = questions(&mut desk);
+    desk.hear("(:type :event :payload (:action :turn-started :turn \"T1\"))");
+    desk.hear("(:type :response :payload (:action :turn-done :turn \"T1\" :status \"failed\" :again t))");
+    assert!(desk.screen().contains("this is asked again when another one has the notes"));
+    assert_eq!(wanted(&mut desk), [""; 0]);
+    lose(&mut desk);
+    assert_eq!(questions(&mut desk), first);
 }
 
 #[test]

@@ -125,7 +125,15 @@ impl State {
             }
         }
         self.remember(&turn, payload);
-        self.foot(payload, status);
+        let again = turn.asked.filter(|asked| payload.flag_at("again") && asked.again.is_some());
+        match again {
+            // Nothing was begun, as the core there is ending.
+            Some(asked) => {
+                self.unanswered.push_back(asked);
+                self.note(Kind::Note, "The core is ending; this is asked again when another one has the notes.");
+            }
+            None => self.foot(payload, status),
+        }
         self.stopping &= self.busy();
         self.ask("plans", Plist::new(), What::Plans);
         self.ask("status", Plist::new(), What::Status);
@@ -137,7 +145,10 @@ impl State {
     /// Keeps what was said for the questions to come.
     fn remember(&mut self, turn: &Turn, payload: &Sexp) {
         // What a command of the core says is no part of the conversation, nor is what was said in another one.
-        if turn.asked.as_deref() == Some("") || !self.is_here(turn.session.as_deref()) {
+        let command = turn.asked.as_ref().is_some_and(|asked| asked.text.is_empty());
+        // Of what was asked before nothing is known here, not even how private it is.
+        let known = payload.get("before").is_none() && !payload.flag_at("again");
+        if command || !known || !self.is_here(turn.session.as_deref()) {
             return;
         }
         let private = match payload.get("private") {
@@ -145,7 +156,8 @@ impl State {
             Some(Sexp::Nil) => None,
             Some(value) => Some(value.as_text().unwrap_or("t").to_string()),
         };
-        let said = [("user", turn.asked.as_deref().unwrap_or_default()), ("assistant", turn.said.as_str())];
+        let asked = turn.asked.as_ref().map(|asked| asked.text.as_str()).unwrap_or_default();
+        let said = [("user", asked), ("assistant", turn.said.as_str())];
         let said = said.into_iter().filter(|(_, text)| !text.trim().is_empty());
         let said = said.map(|(role, text)| Said { role, text: text.to_string(), private: private.clone() });
         let said: Vec<Said> = said.collect();

@@ -281,7 +281,10 @@ impl State {
     }
 
     fn control_c(&mut self) {
-        if self.busy() {
+        if !self.unanswered.is_empty() {
+            self.unanswered.clear();
+            self.note(Kind::Note, "It is not asked again.");
+        } else if self.busy() {
             self.interrupt();
         } else if !self.input.is_empty() {
             self.input.take();

@@ -62,7 +62,16 @@ pub(super) struct Turn {
     /// What is sent back as history.
     pub said: String,
     /// What it answers, where it answers something.
-    pub asked: Option<String>,
+    pub asked: Option<Asked>,
+}
+
+/// What was typed and asked of the core.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    /// A question; of a command, whose answer is no part of the conversation, nothing.
+    pub text: String,
+    /// The message that asks it, when it has a name by which it can be asked again and nobody answers it twice.
+    pub again: Option<String>,
 }
 
 /// Something that was said, as it is sent along with the next question.

@@ -9,8 +9,8 @@ use crate::edge::tui::input::Input;
 use crate::edge::tui::kept::Kept;
 use crate::edge::tui::layout::{Areas, areas};
 use crate::edge::tui::names::Names;
-use crate::edge::tui::parts::{Gates, Over, Plan, Said, Search, Spent, Status, Talk, Turn, What};
-use crate::edge::tui::reader::{Asked, Of, Reader};
+use crate::edge::tui::parts::{Asked, Gates, Over, Plan, Said, Search, Spent, Status, Talk, Turn, What};
+use crate::edge::tui::reader::{self, Of, Reader};
 use crate::edge::tui::theme::Theme;
 use crate::edge::tui::transcript::{Kind, Look, Transcript};
 use ratatui::crossterm::event::KeyEvent;
@@ -156,7 +156,9 @@ pub struct State {
     /// Ctrl+X was pressed.
     pub(super) prefix: bool,
     /// Questions that have no turn yet.
-    pub(super) asked: VecDeque<String>,
+    pub(super) asked: VecDeque<Asked>,
+    /// Questions of which it is not known what became of them; they are asked again, once there is a connection.
+    pub(super) unanswered: VecDeque<Asked>,
     pub(super) turns: Vec<Turn>,
     pub(super) said: VecDeque<Said>,
     pub(super) requests: BTreeMap<i64, What>,
@@ -214,6 +216,7 @@ impl State {
             options: String::new(),
             prefix: false,
             asked: VecDeque::new(),
+            unanswered: VecDeque::new(),
             turns: Vec::new(),
             said: VecDeque::new(),
             requests: BTreeMap::new(),
@@ -328,8 +331,15 @@ impl State {
 
     /// Sends an event in a conversation.
     pub(super) fn send_in(&mut self, conversation: &str, sensor: &str, payload: Plist) {
-        let said = message("event", payload.keyword("sensor", sensor)).plist("meta", named(conversation));
-        self.do_it(Effect::Send(said.build().to_string()));
+        self.do_it(Effect::Send(event(conversation, sensor, payload)));
+    }
+
+    /// Asks a question in the conversation that goes on, by a name of its own: nobody is asked twice by it.
+    pub(super) fn ask_once(&mut self, text: &str, payload: Plist) {
+        let payload = payload.text("once", self.names.make());
+        let message = event(&self.conversation, "user-input", payload);
+        self.asked.push_back(Asked { text: text.to_string(), again: Some(message.clone()) });
+        self.do_it(Effect::Send(message));
     }
 
     /// Goes on in another conversation.
@@ -381,6 +391,7 @@ impl State {
                 self.ask("hello", Plist::new().text("version", env!("CARGO_PKG_VERSION")), What::Done);
                 self.ask("status", Plist::new(), What::Status);
                 self.ask("plans", Plist::new(), What::Plans);
+                self.ask_again();
                 return;
             }
             Linked::Down(why, _) => {
@@ -471,8 +482,8 @@ impl State {
     fn paste(&mut self, text: &str) {
         let fitted = match (&mut self.over, &mut self.search) {
             (Some(Over::Reader(reader)), _) => match &mut reader.asked {
-                Asked::Reason { reason, .. } => reason.insert(&text.replace(['\n', '\r'], " ")),
-                Asked::Nothing | Asked::Yes => true,
+                reader::Asked::Reason { reason, .. } => reason.insert(&text.replace(['\n', '\r'], " ")),
+                reader::Asked::Nothing | reader::Asked::Yes => true,
             },
             (Some(Over::Palette(words, at)), _) => {
                 *at = 0;
@@ -494,4 +505,9 @@ impl State {
 /// Returns what names the conversation of a message.
 fn named(conversation: &str) -> Plist {
     Plist::new().text("session-id", conversation)
+}
+
+/// Returns an event of a conversation.
+fn event(conversation: &str, sensor: &str, payload: Plist) -> String {
+    message("event", payload.keyword("sensor", sensor)).plist("meta", named(conversation)).build().to_string()
 }

@@ -67,6 +67,7 @@ impl State {
         self.over = None;
         self.transcript.clear();
         self.said.clear();
+        self.unanswered.clear();
         if self.is_up() {
             self.send("interrupt", Plist::new().flag("closed", true));
         }
