@@ -7,7 +7,9 @@ use crate::runtime::{TILES, action, payload_of, says, text};
 use crate::support::engine::Home;
 use crate::support::fake_server::{FakeServer, Reply};
 use passepartout::domain::sexp::reader::Sexp;
+use std::io::Write;
 use std::net::SocketAddr;
+use std::process::Stdio;
 use std::time::Duration;
 
 /// By which road a program comes.
@@ -224,5 +226,35 @@ fn a_core_that_is_killed_at_any_message_asks_no_question_twice() {
             Some(_) => assert!(asked <= 1 && streamed.is_empty(), "{round}: {done}"),
             None => assert_eq!((asked, streamed), (1, pieces.concat()), "{round}: {done}"),
         }
+    }
+}
+
+#[test]
+fn a_command_whose_owner_was_killed_says_what_became_of_its_question_and_nobody_is_asked_again() {
+    for (words, input, answer) in
+        [(["send", "tell me"].as_slice(), "", ""), (["chat"].as_slice(), "tell me\nand now?\n", "Still white.")]
+    {
+        let home = Home::new(&[("home.org", TILES)]);
+        let half = says(&["They are, ", "and so on."]).silent_after("They are, ");
+        let server = FakeServer::start([half, says(&["Still white."])]);
+        let core = begin(&home, &server);
+        let mut command = asking(&home, &server);
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it runs");
+        child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+        let asked = || server.requests().iter().filter(|request| request.body.contains("tell me")).count();
+        while asked() == 0 {
+            assert!(child.try_wait().expect("it runs").is_none(), "{words:?} waits for its answer");
+            std::thread::yield_now();
+        }
+        core.kill();
+        let ran = child.wait_with_output().expect("it ends");
+        let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert!(err.contains("finding out what became of the question"), "{words:?}: {out}{err}");
+        assert!(err.contains("nobody was asked again"), "{words:?}: {out}{err}");
+        assert_eq!((ran.status.code(), out.contains(answer)), (Some(1), true), "{words:?}: {out}{err}");
+        // The next line of a conversation is another question.
+        let last = |request: &str| request.contains("and now?");
+        assert_eq!(server.requests().iter().filter(|request| !last(&request.body)).count(), 1, "{words:?}");
     }
 }
