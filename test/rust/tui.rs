@@ -202,8 +202,6 @@ fn without_a_connection_nothing_is_sent_and_what_is_typed_stays() {
     assert!(desk.screen().contains("Not connected") && desk.state.input.is_empty());
     desk.keys("another<enter>");
     assert_eq!((desk.sent(), desk.state.input.text()), (vec![], "another"));
-    desk.take(Event::Poll);
-    assert_eq!(desk.sent(), Vec::<String>::new());
     let (version, here) = ("0.1.0".to_string(), true);
     desk.take(Event::Linked(Linked::Up { version, here, doubt: Some("no terminal".to_string()) }));
     assert_eq!(desk.sent(), ["hello", "status", "plans"]);
@@ -504,6 +502,31 @@ fn decide(desk: &mut Desk, keys: &str) {
 }
 
 #[test]
+fn a_plan_that_another_client_parked_is_told_of_at_once() {
+    let parked = |session: &str| {
+        format!(
+            "(:type :event :meta (:session-id \"{session}\") :payload (:action :plan-parked \
+             :plan (:id \"P7\" :status \"pending\" :title \"Edit b.org\")))"
+        )
+    };
+    let mut desk = Desk::new(80, 20);
+    desk.hear(&parked("chat-1"));
+    assert_eq!(desk.sent(), ["plans"]);
+    let screen = desk.screen();
+    assert!(screen.contains("Waits for you of another conversation: P7, Edit b.org"), "{screen}");
+    // Of what a turn here proposes its end tells.
+    let name = talk(&mut desk, "first<enter>");
+    let session = tui_session(&name);
+    desk.hear(&format!(
+        "(:type :event :meta (:session-id \"{session}\") :payload (:action :turn-started :turn \"T1\"))"
+    ));
+    desk.hear(&parked(&session).replace("P7", "P8"));
+    assert!(!desk.screen().contains("P8"));
+    desk.hear("(:type :response :payload (:action :turn-done :turn \"T1\" :status \"parked\" :plans (\"P8\")))");
+    assert!(desk.screen().contains("Waits for you: P8"));
+}
+
+#[test]
 fn a_plan_that_waits_is_read_as_soon_as_it_is_known() {
     let plan = "(:id \"P1\" :title \"Run: ls\" :status \"pending\" :badge \"irreversible\")";
     for (plans, over, opened) in [(plan, "", true), (plan, "?", false), ("", "", false)] {
@@ -710,7 +733,7 @@ fn nothing_is_drawn_again_when_nothing_changed() {
     let status = "(:type :status :payload (:state \"idle\" :pending 0))";
     desk.hear(status);
     desk.state.changed = false;
-    for event in [Event::Poll, Event::Tick, Event::Drawn, Event::Resize(80, 24)] {
+    for event in [Event::Tick, Event::Drawn, Event::Resize(80, 24)] {
         desk.take(event);
     }
     desk.hear(status);

@@ -32,7 +32,11 @@ impl State {
             }
             ("stream-chunk", _) => self.chunk(payload),
             ("response", Some("turn-done")) => self.turn_done(payload),
-            ("event", Some("plan-parked" | "plan-changed")) => {
+            ("event", Some(told @ ("plan-parked" | "plan-changed"))) => {
+                if told == "plan-parked" {
+                    let session = message.get("meta").and_then(|meta| meta.text_at("session-id"));
+                    self.parked(payload.get("plan").unwrap_or(&empty), session);
+                }
                 let plan = payload.get("plan").and_then(|plan| plan.text_at("id"));
                 self.decided.retain(|decided| Some(decided.as_str()) != plan);
                 self.ask("plans", Plist::new(), What::Plans);
@@ -53,6 +57,19 @@ impl State {
             ("response", _) => self.answered(payload),
             _ => {}
         }
+    }
+
+    /// Tells of a plan that begins to wait; of one of a turn that goes on here its end tells.
+    fn parked(&mut self, plan: &Sexp, session: Option<&str>) {
+        let Some(id) = plan.text_at("id") else { return };
+        if self.is_here(session) && !self.turns.is_empty() {
+            return;
+        }
+        let whose = if self.is_here(session) { "" } else { " of another conversation" };
+        let title = plan.text_at("title").unwrap_or_default();
+        let text =
+            format!("Waits for you{whose}: {id}, {title}. /plans shows what would happen, to approve or deny it.");
+        self.note(Kind::Warning, &text);
     }
 
     fn turn_started(&mut self, payload: &Sexp, session: Option<&str>) {

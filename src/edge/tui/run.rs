@@ -29,8 +29,6 @@ const WAITING: usize = 1024;
 const FRAME: Duration = Duration::from_millis(33);
 /// What moves has a new picture as often.
 const TICK: Duration = Duration::from_millis(120);
-/// How often it is asked how things stand.
-const POLL: Duration = Duration::from_secs(2);
 /// How long a key is waited for before it is looked whether anybody still wants one.
 const KEYS: Duration = Duration::from_millis(100);
 /// How long what has the terminal may take to end when a signal ends this, once and once more.
@@ -194,9 +192,8 @@ enum Next {
 impl Running {
     async fn go(&mut self, heard: &mut mpsc::Receiver<Event>, signals: &mut Signals) -> Result<bool, String> {
         let gone = |error: std::io::Error| format!("the terminal is gone: {error}");
-        let (mut tick, mut poll) = (interval(TICK), interval(POLL));
+        let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // A key is answered at once; the rest may wait for the next picture.
         let (mut drawn, mut at_once) = (Instant::now() - FRAME, true);
         loop {
@@ -224,7 +221,6 @@ impl Running {
                 () = sleep_until(due), if self.state.changed && draws => Next::Draw,
                 event = heard.recv() => event.map_or(Next::Gone, Next::Event),
                 _ = tick.tick(), if self.state.busy() => Next::Event(Event::Tick),
-                _ = poll.tick() => Next::Event(Event::Poll),
             };
             match next {
                 Next::Signal | Next::Gone => {

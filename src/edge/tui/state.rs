@@ -43,8 +43,6 @@ pub enum Event {
     Drawn,
     /// Time for the next picture of what moves.
     Tick,
-    /// Time to ask how things stand.
-    Poll,
 }
 
 /// How the connection stands.
@@ -266,11 +264,6 @@ impl State {
                 if self.busy() {
                     self.spin = self.spin.wrapping_add(1);
                     self.changed = true;
-                }
-            }
-            Event::Poll => {
-                if self.is_up() && !self.requests.values().any(|what| *what == What::Status) {
-                    self.ask("status", Plist::new(), What::Status);
                 }
             }
         }
