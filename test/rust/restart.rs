@@ -6,6 +6,7 @@ use crate::peers::Raw;
 use crate::runtime::{TILES, action, payload_of, says, text};
 use crate::support::engine::Home;
 use crate::support::fake_server::{FakeServer, Reply};
+use crate::tui_talks::Desk;
 use passepartout::domain::sexp::reader::Sexp;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -282,5 +283,44 @@ fn a_command_whose_owner_was_killed_says_what_became_of_its_question_and_nobody_
         // The next line of a conversation is another question.
         let last = |request: &str| request.contains("and now?");
         assert_eq!(server.requests().iter().filter(|request| !last(&request.body)).count(), 1, "{words:?}");
+    }
+}
+
+#[test]
+fn the_terminal_client_is_told_by_the_next_core_what_became_of_its_question() {
+    for cut in [Cut::Before, Cut::Within] {
+        let home = Home::new(&[("home.org", TILES)]);
+        let whole = || says(&["They are, ", "and so on."]);
+        let first = if cut == Cut::Within { whole().silent_after("They are, ") } else { whole() };
+        let server = FakeServer::start([first, whole()]);
+        let core = begin(&home, &server);
+        let mut desk = Desk::open(&home, 1);
+        if cut == Cut::Before {
+            // It is typed and goes nowhere: the core is gone, which the client does not know yet.
+            core.kill();
+            desk.lose_what_is_sent();
+            desk.enter("tell me");
+        } else {
+            desk.enter("tell me");
+            desk.until_alone(|heard| text(heard, "text").contains("They are"));
+            core.kill();
+        }
+        let asked = server.requests().len();
+        assert_eq!(asked, usize::from(cut == Cut::Within));
+        let _core = begin(&home, &server);
+        desk.join_again(&home);
+        let done = desk.until_alone(|heard| action(heard) == Some("turn-done"));
+        let done = payload_of(&done);
+        assert_eq!(server.requests().len(), 1, "{cut:?}: {done}");
+        match cut {
+            Cut::Within => {
+                assert!(done.text_at("before").is_some(), "{done}");
+                assert!(done.text_at("text").is_some_and(|text| text.contains("nobody was asked again")), "{done}");
+            }
+            Cut::Before | Cut::Behind => {
+                assert_eq!((done.text_at("before"), done.text_at("status")), (None, Some("answered")), "{done}");
+            }
+        }
+        assert!(!desk.state.busy());
     }
 }

@@ -17,15 +17,18 @@ pub(crate) struct Desk {
     pub(crate) state: State,
     pub(crate) raw: Raw,
     kept: Conversations,
-    /// What was sent last.
+    /// What was sent.
     pub(crate) sent: Vec<String>,
+    /// What is sent goes nowhere.
+    deaf: bool,
 }
 
 impl Desk {
     /// Begins one as another program does: with random bytes of its own.
     pub(crate) fn open(home: &Home, seed: u8) -> Desk {
         let state = State::new((80, 24), Theme::None, Vec::new(), None, [seed; 32]);
-        let mut desk = Desk { state, raw: joined(home), kept: Conversations::beside(&home.store()), sent: Vec::new() };
+        let (raw, kept) = (joined(home), Conversations::beside(&home.store()));
+        let mut desk = Desk { state, raw, kept, sent: Vec::new(), deaf: false };
         let (version, here) = (env!("CARGO_PKG_VERSION").to_string(), false);
         desk.take(Event::Linked(Linked::Up { version, here, doubt: None }));
         desk
@@ -37,7 +40,9 @@ impl Desk {
             for effect in self.state.update(event) {
                 match effect {
                     Effect::Send(text) => {
-                        self.raw.say(&text);
+                        if !self.deaf {
+                            self.raw.say(&text);
+                        }
                         self.sent.push(text);
                     }
                     Effect::KeepSaid(name, said) => {
@@ -54,6 +59,11 @@ impl Desk {
         }
     }
 
+    /// From now on nobody is there to hear what is sent, until it joins again.
+    pub(crate) fn lose_what_is_sent(&mut self) {
+        self.deaf = true;
+    }
+
     /// Types a line.
     pub(crate) fn enter(&mut self, line: &str) {
         self.take(Event::Paste(line.to_string()));
@@ -65,13 +75,37 @@ impl Desk {
     pub(crate) fn until(&mut self, owner: &mut Client, fits: impl Fn(&Sexp) -> bool) -> Sexp {
         loop {
             let raw = &mut self.raw;
-            let heard = meanwhile(owner, || raw.next()).expect("it goes on");
-            let heard = Sexp::read(&heard).expect("a message");
-            self.take(Event::Heard(heard.clone()));
-            if fits(&heard) {
+            let heard = meanwhile(owner, || raw.next());
+            if let Some(heard) = self.hear(heard).filter(&fits) {
                 return heard;
             }
         }
+    }
+
+    /// Does the same where no Emacs is to be answered for.
+    #[track_caller]
+    pub(crate) fn until_alone(&mut self, fits: impl Fn(&Sexp) -> bool) -> Sexp {
+        loop {
+            let heard = self.raw.next();
+            if let Some(heard) = self.hear(heard).filter(&fits) {
+                return heard;
+            }
+        }
+    }
+
+    #[track_caller]
+    fn hear(&mut self, heard: Option<String>) -> Option<Sexp> {
+        let heard = Sexp::read(&heard.expect("it goes on")).expect("a message");
+        self.take(Event::Heard(heard.clone()));
+        Some(heard)
+    }
+
+    /// Loses its connection, and joins whoever owns the store now.
+    pub(crate) fn join_again(&mut self, home: &Home) {
+        self.take(Event::Linked(Linked::Down("it ended".to_string(), 1)));
+        (self.raw, self.deaf) = (joined(home), false);
+        let (version, here) = (env!("CARGO_PKG_VERSION").to_string(), false);
+        self.take(Event::Linked(Linked::Up { version, here, doubt: None }));
     }
 
     /// Types a line, and returns the end of its turn.
