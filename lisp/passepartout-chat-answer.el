@@ -323,19 +323,44 @@ A chat that lies in the memex is then private there as well."
 
 (defun passepartout-chat--stopped (payload _meta)
   "End every turn that is going on when the core in PAYLOAD has stopped.
-What goes wrong in one of them keeps none of the others."
+Where another core does the work now, questions that have a name of
+their own are asked again there.  What goes wrong in one turn keeps none
+of the others."
   (when (equal (plist-get payload :state) "stopped")
-    (dolist (turn passepartout-chat--turns)
-      (unless (passepartout-chat--turn-id turn)
-        (setf (passepartout-chat--turn-id turn) (format "stopped-%s"
-                                                        (sxhash-eq turn))))
-      (passepartout-events--call
-       #'passepartout-chat--done
-       (list (list :turn (passepartout-chat--turn-id turn)
-                   :status "interrupted"
-                   :text (or (plist-get payload :text)
-                             "The core was stopped."))
-             nil)))))
+    (dolist (turn (copy-sequence passepartout-chat--turns))
+      (if (and (plist-get payload :lost)
+               (passepartout-chat--turn-asked turn)
+               (buffer-live-p (passepartout-chat--turn-buffer turn)))
+          (passepartout-events--call #'passepartout-chat--ask-again
+                                     (list turn))
+        (unless (passepartout-chat--turn-id turn)
+          (setf (passepartout-chat--turn-id turn) (format "stopped-%s"
+                                                          (sxhash-eq turn))))
+        (passepartout-events--call
+         #'passepartout-chat--done
+         (list (list :turn (passepartout-chat--turn-id turn)
+                     :status "interrupted"
+                     :text (or (plist-get payload :text)
+                               "The core was stopped."))
+               nil))))))
+
+(defun passepartout-chat--ask-again (turn)
+  "Ask the core that does the work now what TURN asked the one before.
+The question goes by its name: a core that heard it, or that reads in
+the store that it was heard, asks nobody again and says what came of it."
+  (when (passepartout-chat--turn-id turn)
+    (setf (passepartout-chat--turn-id turn) nil
+          (passepartout-chat--turn-thoughts turn) nil)
+    (when (passepartout-chat--turn-said turn)
+      (passepartout-chat--change
+       (passepartout-chat--turn-buffer turn)
+       (lambda ()
+         (setf (passepartout-chat--turn-gap turn) t)
+         (passepartout-chat--insert
+          turn (passepartout-view-fixed "The core was lost here."))
+         (setf (passepartout-chat--turn-gap turn) t)))))
+  (let ((asked (passepartout-chat--turn-asked turn)))
+    (passepartout-send-event :user-input (car asked) (cdr asked))))
 
 (defun passepartout-chat--answering-p (base)
   "Return non-nil while an answer arrives in BASE, the buffer of a chat."

@@ -48,8 +48,10 @@ place yet; SAID what has been inserted, the newest piece first; REVERTS
 how often the buffer had been reverted then; NOTE the overlay that says
 that it goes on; GAP is non-nil when the next text begins a paragraph,
 and `thought' when it follows thoughts; THOUGHTS has the pieces of what
-is being thought, the newest first."
-  id buffer from at said (reverts 0) note gap thoughts)
+is being thought, the newest first; ASKED, of a question that has a name
+of its own, is a cons of the payload that it was sent with and its
+session: by that name it can be sent again, and nobody is asked twice."
+  id buffer from at said (reverts 0) note gap thoughts asked)
 
 (defvar passepartout-chat--turns nil
   "The turns that are going on, in all chats, the oldest first.")

@@ -34,6 +34,7 @@
 (require 'org-element)
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-greet)
 (require 'passepartout-view)
 (require 'passepartout-chat-text)
 (require 'passepartout-chat-guard)
@@ -112,7 +113,10 @@ models.  Whichever buffer shows it, the answer is one of the chat itself."
      (let ((text (passepartout-chat--message))
            (said (passepartout-chat--said-before))
            (private (passepartout-chat--private-p))
-           (session (passepartout-chat--session)))
+           (session (passepartout-chat--session))
+           ;; Where the system gives no random name there is none.
+           (once (ignore-errors (passepartout-greet-nonce)))
+           payload)
        (cond
         ((passepartout-abroad-elsewhere session)
          (user-error "%s" (passepartout-abroad-elsewhere session)))
@@ -126,18 +130,21 @@ Put the text into a file and name the file"
        (passepartout-chat--hide-token)
        (unless (passepartout-chat--role)
          (passepartout-chat--mark-asked))
-       (let ((turn (passepartout-chat--turn-create :buffer (current-buffer))))
+       (setq payload
+             `(:text ,(concat several text)
+               :once ,once
+               :history ,(car said)
+               ,@(passepartout-chat--older (cdr said))
+               :private ,(passepartout-chat--tier-said private)
+               :file ,(and buffer-file-name
+                           (expand-file-name buffer-file-name))
+               :project ,(passepartout-chat--project)))
+       (let ((turn (passepartout-chat--turn-create
+                    :buffer (current-buffer)
+                    :asked (and once (cons payload session)))))
          (passepartout-chat--open-answer turn)
          (passepartout-chat--begin-turn turn))
-       (passepartout-send-event
-        :user-input
-        `(:text ,(concat several text)
-          :history ,(car said)
-          ,@(passepartout-chat--older (cdr said))
-          :private ,(passepartout-chat--tier-said private)
-          :file ,(and buffer-file-name (expand-file-name buffer-file-name))
-          :project ,(passepartout-chat--project))
-        session)
+       (passepartout-send-event :user-input payload session)
        (setq passepartout-chat--spoke t)
        (passepartout-chat--show-state)))))
 

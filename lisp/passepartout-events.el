@@ -435,7 +435,7 @@ Who waits for an answer is told so, and so is the user."
     (passepartout-events--send-org)
     (passepartout-events--disappoint waiting text)
     (passepartout-events--dispatch
-     `(:type :status :payload (:state "stopped" :text ,text)))
+     `(:type :status :payload (:state "stopped" :lost t :text ,text)))
     (passepartout-events--tell "warning" text)))
 
 (defun passepartout-events--waiting ()

@@ -760,8 +760,9 @@ Return nil when not all of that is kept."
      :payload
      (:action :core-lost
       :text ,(format "Connected to “%s” again, which knows nothing of this \
-Emacs any more.  What you asked for and have not heard of is lost, and may \
-have been begun: look before you ask again."
+Emacs any more.  Questions of chats go there again, and none is asked twice; \
+what else you asked for and have not heard of is lost, and may have been \
+begun: look before you ask again."
                      (passepartout-remote--road-name road))))))
 
 ;;;; What goes

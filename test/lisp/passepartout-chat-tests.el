@@ -527,6 +527,59 @@ In turn %d it was said: %s
     (should (string-match-p ": The core was stopped" (buffer-string)))
     (should-not passepartout-chat--turns)))
 
+(ert-deftest passepartout-chat-a-question-is-asked-again-by-its-name-alone ()
+  (dolist (said '(nil ("half an ")))
+    (passepartout-fake-with
+      (let* ((session (passepartout-chat-tests--open))
+             (sent (passepartout-chat-tests--ask "Q1"))
+             (once (plist-get sent :once)))
+        (should (string-match-p "\\`[0-9a-f]\\{64\\}\\'" once))
+        (when said
+          (passepartout-fake-inject :event '(:action :turn-started :turn "t1")
+                                    session)
+          (passepartout-fake-inject
+           :stream-chunk `(:turn "t1" :text ,(car said)) session))
+        (passepartout-fake-inject :event '(:action :core-lost :text "Gone."))
+        ;; The same question in the same words, and behind the hello.
+        (let ((all (passepartout-fake-sent :user-input)))
+          (should (= 2 (length all)))
+          (should (equal (nth 0 all) (nth 1 all))))
+        (let ((names (mapcar (lambda (message)
+                               (let ((payload (plist-get message :payload)))
+                                 (or (plist-get payload :sensor)
+                                     (plist-get payload :action))))
+                             passepartout-fake-sent)))
+          (should (memq :hello (memq :user-input names))))
+        (should (= 1 (length passepartout-chat--turns)))
+        (if said
+            ;; It was begun: nobody is asked again, and that is said here.
+            (passepartout-chat-tests--answer
+             session "t2" nil :status "failed" :before "t1"
+             :text "This was asked before, and nobody was asked again.")
+          (passepartout-chat-tests--answer session "t2" '("A whole answer.")))
+        (should-not passepartout-chat--turns)
+        (let ((text (buffer-string)))
+          (if (not said)
+              (should (string-match-p "^A whole answer\\.$" text))
+            (should (string-match-p "^half an \n\n: The core was lost here\\.$"
+                                    text))
+            (should (string-match-p "^: This was asked before" text)))
+          (should-not (string-match-p "Gone\\." text)))
+        ;; The next question is another one.
+        (should-not (equal once (plist-get (passepartout-chat-tests--ask "Q2")
+                                           :once)))))))
+
+(ert-deftest passepartout-chat-a-question-without-a-name-is-not-asked-again ()
+  (cl-letf (((symbol-function 'passepartout-greet-nonce)
+             (lambda () (signal 'passepartout-error '("no random bytes")))))
+    (passepartout-fake-with
+      (passepartout-chat-tests--open)
+      (should-not (plist-get (passepartout-chat-tests--ask "Q1") :once))
+      (passepartout-fake-inject :event '(:action :core-lost :text "Gone."))
+      (should (= 1 (length (passepartout-fake-sent :user-input))))
+      (should-not passepartout-chat--turns)
+      (should (string-match-p "^: Gone\\.$" (buffer-string))))))
+
 (ert-deftest passepartout-chat-a-killed-chat-interrupts ()
   (passepartout-fake-with
     (let ((session (passepartout-chat-tests--open)))

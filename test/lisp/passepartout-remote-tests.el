@@ -1149,6 +1149,37 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
         (should (eql 0 (passepartout-remote--road-seen
                         passepartout-remote--road)))))))
 
+(ert-deftest passepartout-remote-a-core-that-forgot-is-asked-again-by-name ()
+  (passepartout-remote-tests--with (nil :forget t)
+    (let ((passepartout-chat-directory nil) (chat nil))
+      (passepartout-remote-tests--connect)
+      (unwind-protect
+          (progn
+            (setq chat (passepartout-chat--fresh nil))
+            (with-current-buffer chat
+              (goto-char (point-max))
+              (insert "What is due?")
+              (passepartout-chat-send))
+            (passepartout-remote-tests--until
+              (passepartout-remote-tests--heard :user-input))
+            (delete-process (passepartout-remote-tests--core-connection
+                             passepartout-remote-tests--core))
+            (passepartout-remote-tests--until
+              (= 2 (length (passepartout-remote-tests--heard :user-input))))
+            (pcase-let ((`(,one ,other)
+                         (mapcar (lambda (message)
+                                   (plist-get message :payload))
+                                 (passepartout-remote-tests--heard
+                                  :user-input))))
+              (should (equal one other))
+              (should (string-match-p "\\`[0-9a-f]\\{64\\}\\'"
+                                      (plist-get one :once))))
+            (should (= 2 (length (passepartout-remote-tests--heard :hello)))))
+        (setq passepartout-chat--turns nil)
+        (when (buffer-live-p chat)
+          (with-current-buffer chat (set-buffer-modified-p nil))
+          (kill-buffer chat))))))
+
 (ert-deftest passepartout-remote-a-squatter-after-a-loss-is-not-joined ()
   (passepartout-remote-tests--with (t)
     (passepartout-remote-tests--connect)

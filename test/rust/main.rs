@@ -94,6 +94,7 @@ mod time;
 mod tools;
 mod transcript;
 mod tui;
+mod tui_talks;
 mod tui_terminal;
 mod turn;
 mod undo;

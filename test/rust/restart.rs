@@ -6,8 +6,11 @@ use crate::peers::Raw;
 use crate::runtime::{TILES, action, payload_of, says, text};
 use crate::support::engine::Home;
 use crate::support::fake_server::{FakeServer, Reply};
+use crate::tui_talks::Desk;
 use passepartout::domain::sexp::reader::Sexp;
+use std::io::Write;
 use std::net::SocketAddr;
+use std::process::Stdio;
 use std::time::Duration;
 
 /// By which road a program comes.
@@ -147,6 +150,11 @@ fn killed(road: Road) {
                 assert_eq!(there.done().1, "The first half, and the second.");
             }
         }
+        // Whatever is not said again later was asked once by now, in these words.
+        let heard = server.requests();
+        let words = |body: &str| body.contains("tell me");
+        assert_eq!(heard.len(), usize::from(cut != Cut::Before), "{road:?} {cut:?}");
+        assert!(heard.iter().all(|request| words(&request.body)), "{road:?} {cut:?}");
         core.kill();
         while there.next().is_some() {}
 
@@ -161,7 +169,10 @@ fn killed(road: Road) {
         let told = (done.text_at("status"), done.text_at("before").is_some(), streamed.as_str());
         let words = done.text_at("text").unwrap_or_default();
         match cut {
-            Cut::Before => assert_eq!(told, (Some("answered"), false, "The first half, and the second.")),
+            Cut::Before => {
+                assert_eq!(told, (Some("answered"), false, "The first half, and the second."));
+                assert!(server.requests().iter().all(|request| request.body.contains("tell me")));
+            }
             Cut::Within => {
                 assert_eq!(told, (Some("failed"), true, ""), "{done}");
                 assert!(words.contains("the core ended before it was over"), "{done}");
@@ -205,14 +216,23 @@ fn a_core_that_is_killed_at_any_message_asks_no_question_twice() {
     let replies: Vec<Reply> = (0..rounds).map(|_| slow()).collect();
     let server = FakeServer::start(replies);
     let mut core = begin(&home, &server);
+    let (mut begun, mut anew) = (0, 0);
     for round in 0..rounds {
         let (road, once) = (if round % 2 == 0 { Road::Tcp } else { Road::Socket }, name(round));
         let words = format!("question {round}");
         let mut there = core.join(&home, road, ":seen 0");
         there.ask(&words, 1, &once);
+        // How often something of the turn was heard, and whether some of its answer was.
+        let mut answered = false;
         for _ in 0..round {
-            there.next().expect("it is being told");
+            let (heard, _) = there.until(|message| payload_of(message).text_at("turn").is_some());
+            answered |= heard.text_at("text").is_some_and(|text| text.contains("piece"));
+            if heard.name_at("action") == Some("turn-done") {
+                break;
+            }
         }
+        let before = server.requests().iter().filter(|request| request.body.contains(&words)).count();
+        assert!(!answered || before == 1, "{round}: what is answered was asked");
         core.kill();
         core = begin(&home, &server);
         let mut again = core.join(&home, road, ":seen 0");
@@ -221,8 +241,86 @@ fn a_core_that_is_killed_at_any_message_asks_no_question_twice() {
         let asked = server.requests().iter().filter(|request| request.body.contains(&words)).count();
         match done.text_at("before") {
             // It was begun, or at its end; whether its model was asked then or not, it is not asked again.
-            Some(_) => assert!(asked <= 1 && streamed.is_empty(), "{round}: {done}"),
-            None => assert_eq!((asked, streamed), (1, pieces.concat()), "{round}: {done}"),
+            Some(_) => {
+                assert!(asked <= 1 && asked >= before && streamed.is_empty(), "{round}: {done}");
+                begun += asked;
+            }
+            None => {
+                assert_eq!((asked, streamed, before), (1, pieces.concat(), 0), "{round}: {done}");
+                anew += 1;
+            }
         }
+        assert!(!answered || done.text_at("before").is_some(), "{round}: {done}");
+    }
+    // Of some the core was killed in the middle: those were asked, and not again.
+    assert!(begun >= 3 && begun + anew <= rounds, "{begun} were asked before, {anew} anew");
+}
+
+#[test]
+fn a_command_whose_owner_was_killed_says_what_became_of_its_question_and_nobody_is_asked_again() {
+    for (words, input, answer) in
+        [(["send", "tell me"].as_slice(), "", ""), (["chat"].as_slice(), "tell me\nand now?\n", "Still white.")]
+    {
+        let home = Home::new(&[("home.org", TILES)]);
+        let half = says(&["They are, ", "and so on."]).silent_after("They are, ");
+        let server = FakeServer::start([half, says(&["Still white."])]);
+        let core = begin(&home, &server);
+        let mut command = asking(&home, &server);
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it runs");
+        child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+        let asked = || server.requests().iter().filter(|request| request.body.contains("tell me")).count();
+        while asked() == 0 {
+            assert!(child.try_wait().expect("it runs").is_none(), "{words:?} waits for its answer");
+            std::thread::yield_now();
+        }
+        core.kill();
+        let ran = child.wait_with_output().expect("it ends");
+        let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert!(err.contains("finding out what became of the question"), "{words:?}: {out}{err}");
+        assert!(err.contains("nobody was asked again"), "{words:?}: {out}{err}");
+        assert_eq!((ran.status.code(), out.contains(answer)), (Some(1), true), "{words:?}: {out}{err}");
+        // The next line of a conversation is another question.
+        let last = |request: &str| request.contains("and now?");
+        assert_eq!(server.requests().iter().filter(|request| !last(&request.body)).count(), 1, "{words:?}");
+    }
+}
+
+#[test]
+fn the_terminal_client_is_told_by_the_next_core_what_became_of_its_question() {
+    for cut in [Cut::Before, Cut::Within] {
+        let home = Home::new(&[("home.org", TILES)]);
+        let whole = || says(&["They are, ", "and so on."]);
+        let first = if cut == Cut::Within { whole().silent_after("They are, ") } else { whole() };
+        let server = FakeServer::start([first, whole()]);
+        let core = begin(&home, &server);
+        let mut desk = Desk::open(&home, 1);
+        if cut == Cut::Before {
+            // It is typed and goes nowhere: the core is gone, which the client does not know yet.
+            core.kill();
+            desk.lose_what_is_sent();
+            desk.enter("tell me");
+        } else {
+            desk.enter("tell me");
+            desk.until_alone(|heard| text(heard, "text").contains("They are"));
+            core.kill();
+        }
+        let asked = server.requests().len();
+        assert_eq!(asked, usize::from(cut == Cut::Within));
+        let _core = begin(&home, &server);
+        desk.join_again(&home);
+        let done = desk.until_alone(|heard| action(heard) == Some("turn-done"));
+        let done = payload_of(&done);
+        assert_eq!(server.requests().len(), 1, "{cut:?}: {done}");
+        match cut {
+            Cut::Within => {
+                assert!(done.text_at("before").is_some(), "{done}");
+                assert!(done.text_at("text").is_some_and(|text| text.contains("nobody was asked again")), "{done}");
+            }
+            Cut::Before | Cut::Behind => {
+                assert_eq!((done.text_at("before"), done.text_at("status")), (None, Some("answered")), "{done}");
+            }
+        }
+        assert!(!desk.state.busy());
     }
 }

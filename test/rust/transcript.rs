@@ -1,7 +1,7 @@
 //! The transcript of `docs/PROTOCOL.org`, replayed: a program says its lines, and the core must answer with the others.
 
 use crate::network::{Program, cookie_of, meeting, owner};
-use crate::peers::meanwhile;
+use crate::peers::{Raw, meanwhile};
 use crate::runtime::{Client, TILES, action, payload_of};
 use crate::support::engine::Home;
 use passepartout::domain::sexp::plist::Plist;
@@ -38,7 +38,7 @@ fn lines(number: usize) -> Vec<Line> {
     let chapter = text.split("\n* Transcripts\n").nth(1).expect("it has transcripts");
     let chapter = chapter.split("\n* ").next().unwrap_or_default();
     let blocks: Vec<&str> = chapter.split("#+begin_example\n").skip(1).collect();
-    assert_eq!(blocks.len(), 3, "each is replayed");
+    assert_eq!(blocks.len(), 4, "each is replayed");
     let block = blocks[number].split("#+end_example").next().expect("it ends");
     let mut found: Vec<(Who, String)> = Vec::new();
     for line in block.lines() {
@@ -94,7 +94,7 @@ fn filled(said: &Sexp, bound: &Bound) -> Sexp {
 }
 
 /// Returns the next message that does not tell how something stands: these come whenever it changes.
-fn next(program: &mut Program, heard: &mut VecDeque<Sexp>) -> Option<Sexp> {
+fn next(program: &mut There, heard: &mut VecDeque<Sexp>) -> Option<Sexp> {
     loop {
         let next = heard.pop_front().or_else(|| program.next())?;
         let tells = matches!(next.name_at("type"), Some("status" | "log")) || action(&next) == Some("plan-changed");
@@ -111,7 +111,7 @@ fn is_piece(message: &Sexp) -> bool {
 }
 
 /// Returns the next message; of an answer, which comes in as many pieces as it was made in, the last piece.
-fn whole(program: &mut Program, heard: &mut VecDeque<Sexp>) -> Option<Sexp> {
+fn whole(program: &mut There, heard: &mut VecDeque<Sexp>) -> Option<Sexp> {
     let mut told = next(program, heard)?;
     while is_piece(&told) {
         let follows = next(program, heard)?;
@@ -129,9 +129,43 @@ struct Play<'a> {
     home: &'a Home,
     owner: &'a mut Client,
     at: SocketAddr,
-    program: Program,
+    program: There,
     heard: VecDeque<Sexp>,
     bound: Bound,
+}
+
+/// The end of a connection at which the program of a transcript is.
+enum There {
+    Network(Box<Program>),
+    Socket(Raw),
+}
+
+impl There {
+    fn network(program: Program) -> There {
+        There::Network(Box::new(program))
+    }
+
+    fn send(&mut self, text: &str) {
+        match self {
+            There::Network(program) => program.send(text),
+            There::Socket(raw) => raw.say(text),
+        }
+    }
+
+    fn next(&mut self) -> Option<Sexp> {
+        match self {
+            There::Network(program) => program.next(),
+            There::Socket(raw) => raw.next().map(|text| Sexp::read(&text).expect("a message")),
+        }
+    }
+
+    /// Returns all that was heard by the network.
+    fn heard(&self) -> &[Sexp] {
+        match self {
+            There::Network(program) => &program.heard,
+            There::Socket(_) => &[],
+        }
+    }
 }
 
 impl Play<'_> {
@@ -151,8 +185,10 @@ impl Play<'_> {
                     assert!(granted.text_at("error").is_none(), "{granted}");
                 }
                 Who::Break => {
-                    self.program.cut();
-                    self.program = Program::proved(self.home, self.at);
+                    if let There::Network(program) = &self.program {
+                        program.cut();
+                    }
+                    self.program = There::network(Program::proved(self.home, self.at));
                     self.heard.clear();
                 }
             }
@@ -193,16 +229,17 @@ fn what_the_transcript_of_the_protocol_says_is_what_is_said() {
         ("CORE-MAC".to_string(), name(&meeting.proof(&cookie, End::Server))),
     ]);
     let heard = program.heard.clone().into();
+    let program = There::network(program);
     let mut play = Play { home: &home, owner: &mut owner, at, program, heard, bound };
     play.run(lines(0));
-    assert!(payload_of(&play.program.heard[0]).text_at("nonce").is_some());
+    assert!(payload_of(&play.program.heard()[0]).text_at("nonce").is_some());
 }
 
 #[test]
 fn a_connection_that_breaks_is_taken_up_as_the_protocol_says() {
     let home = Home::new(&[("home.org", TILES)]);
     let (mut owner, at) = owner(&home, None);
-    let program = Program::proved(&home, at);
+    let program = There::network(Program::proved(&home, at));
     let mut play = Play { home: &home, owner: &mut owner, at, program, heard: VecDeque::new(), bound: version() };
     play.run(lines(1));
     let turns = owner.request("trace", Plist::new());
@@ -213,7 +250,7 @@ fn a_connection_that_breaks_is_taken_up_as_the_protocol_says() {
 fn a_plan_is_approved_by_a_program_as_the_protocol_says() {
     let home = Home::new(&[("home.org", TILES)]);
     let (mut owner, at) = owner(&home, None);
-    let program = Program::proved(&home, at);
+    let program = There::network(Program::proved(&home, at));
     // The program is the first that joins, and the user is shown its number.
     let mut bound = version();
     bound.insert("NUMBER".to_string(), Sexp::int(1_u64));
@@ -222,4 +259,20 @@ fn a_plan_is_approved_by_a_program_as_the_protocol_says() {
     let stands = play.bound.get("STANDS").cloned().expect("how the plan stands");
     assert_eq!(stands.text_at("status"), Some("done"), "{stands}");
     assert!(home.read_file("home.org").contains("** DONE Order tiles"));
+}
+
+#[test]
+fn a_terminal_names_its_conversations_as_the_protocol_says() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let (mut owner, at) = owner(&home, None);
+    let mut program = There::Socket(Raw::connect(&home.store()));
+    program.next().expect("it greets");
+    let mut bound = version();
+    let conversation = "0123456789abcdef".repeat(4);
+    bound.insert("CONVERSATION".to_string(), name(&conversation));
+    let mut play = Play { home: &home, owner: &mut owner, at, program, heard: VecDeque::new(), bound };
+    play.run(lines(3));
+    let session = play.bound.get("SESSION").and_then(Sexp::as_text).expect("a session").to_string();
+    let hash = blake3::hash(conversation.as_bytes()).to_hex();
+    assert_eq!(session, format!("tui-{}", &hash[..32]));
 }

@@ -3,7 +3,7 @@
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::edge::tui::aside::Aside;
 use passepartout::edge::tui::kept::Kept;
-use passepartout::edge::tui::parts::{Over, Said};
+use passepartout::edge::tui::parts::{Over, Said, Talk};
 use passepartout::edge::tui::reader::Of;
 use passepartout::edge::tui::state::{Effect, Event, Linked, State};
 use passepartout::edge::tui::theme::Theme;
@@ -21,7 +21,7 @@ struct Desk {
 impl Desk {
     fn new(columns: u16, rows: u16) -> Desk {
         let history = vec!["older question".to_string()];
-        let state = State::new((columns, rows), Theme::None, history, Some("/project".to_string()));
+        let state = State::new((columns, rows), Theme::None, history, Some("/project".to_string()), [7; 32]);
         let mut desk = Desk { state, effects: Vec::new() };
         let (version, here) = ("0.1.0".to_string(), false);
         desk.take(Event::Linked(Linked::Up { version, here, doubt: None }));
@@ -73,7 +73,7 @@ impl Desk {
                 let words = ["text", "line", "code", "plan", "query"].iter().find_map(|key| payload.text_at(key));
                 Some(words.map(|words| format!("{name} {words}")).unwrap_or(name))
             }
-            Effect::Keep(_) | Effect::KeepSaid(_) | Effect::BeginAnew => None,
+            Effect::Keep(_) | Effect::KeepSaid(..) | Effect::BeginAnew => None,
             other => Some(format!("{other:?}")),
         };
         std::mem::take(&mut self.effects).into_iter().filter_map(short).collect()
@@ -182,14 +182,15 @@ fn what_is_typed_is_sent_or_done_here() {
 #[test]
 fn without_a_connection_nothing_is_sent_and_what_is_typed_stays() {
     let mut desk = Desk::new(80, 24);
-    desk.keys("a question<enter>");
-    assert_eq!(desk.sent(), ["user-input a question"]);
+    desk.keys("/undo<enter>");
+    assert_eq!(desk.sent(), ["user-command undo"]);
     desk.take(Event::Linked(Linked::Down("it ended".to_string(), 2)));
     let screen = desk.screen();
     assert!(
         screen.contains("connection is lost: it ended") && screen.contains("look before you ask again"),
         "{screen}"
     );
+    assert!(!screen.contains("asked again as soon as"), "{screen}");
     assert!(!desk.state.busy());
     for typed in ["another", "/undo", "/deny P1 it is wrong", "/why P1", "/eval (+ 1 2)", "/help tags", "/doctor"] {
         desk.keys(&format!("{typed}<enter>"));
@@ -201,13 +202,87 @@ fn without_a_connection_nothing_is_sent_and_what_is_typed_stays() {
     assert!(desk.screen().contains("Not connected") && desk.state.input.is_empty());
     desk.keys("another<enter>");
     assert_eq!((desk.sent(), desk.state.input.text()), (vec![], "another"));
-    desk.take(Event::Poll);
-    assert_eq!(desk.sent(), Vec::<String>::new());
     let (version, here) = ("0.1.0".to_string(), true);
     desk.take(Event::Linked(Linked::Up { version, here, doubt: Some("no terminal".to_string()) }));
     assert_eq!(desk.sent(), ["hello", "status", "plans"]);
     desk.keys("<enter>");
     assert_eq!(desk.sent(), ["user-input another"]);
+}
+
+/// Loses the connection, and has it back.
+fn lose(desk: &mut Desk) {
+    desk.take(Event::Linked(Linked::Down("it ended".to_string(), 1)));
+    assert!(!desk.state.busy());
+    let (version, here) = ("0.1.0".to_string(), false);
+    desk.take(Event::Linked(Linked::Up { version, here, doubt: None }));
+}
+
+/// Returns the questions that were sent since the last look, as they were sent.
+fn questions(desk: &mut Desk) -> Vec<String> {
+    let question = |effect: Effect| match effect {
+        Effect::Send(text) => Some(text).filter(|text| text.contains(":user-input")),
+        _ => None,
+    };
+    std::mem::take(&mut desk.effects).into_iter().filter_map(question).collect()
+}
+
+#[test]
+fn a_question_that_was_lost_is_asked_again_by_its_name_and_no_other() {
+    let mut desk = Desk::new(80, 30);
+    desk.keys("first<enter>");
+    let first = questions(&mut desk);
+    desk.hear("(:type :event :payload (:action :turn-started :turn \"T1\"))");
+    desk.hear("(:type :stream-chunk :payload (:turn \"T1\" :text \"half of\"))");
+    desk.keys("second<enter>");
+    let second = questions(&mut desk);
+    let once = |text: &str| {
+        let message = Sexp::read(text).expect("a message");
+        message.get("payload").and_then(|payload| payload.text_at("once")).expect("a name").to_string()
+    };
+    assert!(once(&first[0]).len() == 64 && once(&first[0]) != once(&second[0]));
+    desk.keys("/undo<enter>");
+    desk.effects.clear();
+    lose(&mut desk);
+    let screen = desk.screen();
+    assert!(screen.contains("asked again as soon as") && screen.contains("look before you ask again"), "{screen}");
+    assert_eq!(questions(&mut desk), [first[0].clone(), second[0].clone()], "in their order, and as they were");
+    // The one was begun, and the other never came there.
+    desk.hear("(:type :event :payload (:action :turn-started :turn \"T3\"))");
+    let told = ":status \"failed\" :before \"T1\" :text \"This was asked before, and nobody was asked again.\"";
+    desk.hear(&format!("(:type :response :payload (:action :turn-done :turn \"T3\" {told}))"));
+    desk.answer("T4", "It is ten.", "");
+    let screen = desk.screen();
+    assert!(screen.contains("This was asked before") && screen.contains("It is ten."), "{screen}");
+    assert_eq!(wanted(&mut desk), ["keep 2"], "nothing is known of what was said before");
+    assert!(!desk.state.busy());
+    lose(&mut desk);
+    assert_eq!(questions(&mut desk), [""; 0], "what was answered is over");
+}
+
+#[test]
+fn what_is_let_be_is_not_asked_again() {
+    for (keys, says) in [("<c-c>", "not asked again"), ("/clear<enter>", ""), ("", "")] {
+        let mut desk = Desk::new(80, 30);
+        desk.keys("first<enter>");
+        let first = questions(&mut desk);
+        desk.take(Event::Linked(Linked::Down("it ended".to_string(), 1)));
+        desk.keys(keys);
+        assert!(desk.screen().contains(says), "{keys}");
+        let (version, here) = ("0.1.0".to_string(), false);
+        desk.take(Event::Linked(Linked::Up { version, here, doubt: None }));
+        let expected = if keys.is_empty() { first } else { Vec::new() };
+        assert_eq!(questions(&mut desk), expected, "{keys}");
+    }
+    // An owner that is ending begins nothing: the next one is asked.
+    let mut desk = Desk::new(80, 30);
+    desk.keys("first<enter>");
+    let first = questions(&mut desk);
+    desk.hear("(:type :event :payload (:action :turn-started :turn \"T1\"))");
+    desk.hear("(:type :response :payload (:action :turn-done :turn \"T1\" :status \"failed\" :again t))");
+    assert!(desk.screen().contains("this is asked again when another one has the notes"));
+    assert_eq!(wanted(&mut desk), [""; 0]);
+    lose(&mut desk);
+    assert_eq!(questions(&mut desk), first);
 }
 
 #[test]
@@ -427,6 +502,31 @@ fn decide(desk: &mut Desk, keys: &str) {
 }
 
 #[test]
+fn a_plan_that_another_client_parked_is_told_of_at_once() {
+    let parked = |session: &str| {
+        format!(
+            "(:type :event :meta (:session-id \"{session}\") :payload (:action :plan-parked \
+             :plan (:id \"P7\" :status \"pending\" :title \"Edit b.org\")))"
+        )
+    };
+    let mut desk = Desk::new(80, 20);
+    desk.hear(&parked("chat-1"));
+    assert_eq!(desk.sent(), ["plans"]);
+    let screen = desk.screen();
+    assert!(screen.contains("Waits for you of another conversation: P7, Edit b.org"), "{screen}");
+    // Of what a turn here proposes its end tells.
+    let name = talk(&mut desk, "first<enter>");
+    let session = tui_session(&name);
+    desk.hear(&format!(
+        "(:type :event :meta (:session-id \"{session}\") :payload (:action :turn-started :turn \"T1\"))"
+    ));
+    desk.hear(&parked(&session).replace("P7", "P8"));
+    assert!(!desk.screen().contains("P8"));
+    desk.hear("(:type :response :payload (:action :turn-done :turn \"T1\" :status \"parked\" :plans (\"P8\")))");
+    assert!(desk.screen().contains("Waits for you: P8"));
+}
+
+#[test]
 fn a_plan_that_waits_is_read_as_soon_as_it_is_known() {
     let plan = "(:id \"P1\" :title \"Run: ls\" :status \"pending\" :badge \"irreversible\")";
     for (plans, over, opened) in [(plan, "", true), (plan, "?", false), ("", "", false)] {
@@ -633,7 +733,7 @@ fn nothing_is_drawn_again_when_nothing_changed() {
     let status = "(:type :status :payload (:state \"idle\" :pending 0))";
     desk.hear(status);
     desk.state.changed = false;
-    for event in [Event::Poll, Event::Tick, Event::Drawn, Event::Resize(80, 24)] {
+    for event in [Event::Tick, Event::Drawn, Event::Resize(80, 24)] {
         desk.take(event);
     }
     desk.hear(status);
@@ -645,7 +745,7 @@ fn nothing_is_drawn_again_when_nothing_changed() {
 /// Returns the names of what is to be done, as far as they are about conversations.
 fn wanted(desk: &mut Desk) -> Vec<String> {
     let about = |effect: Effect| match effect {
-        Effect::KeepSaid(said) => Some(format!("keep {}", said.len())),
+        Effect::KeepSaid(_, said) => Some(format!("keep {}", said.len())),
         Effect::BeginAnew => Some("anew".to_string()),
         Effect::Sessions => Some("list".to_string()),
         Effect::Resume(kept) => Some(format!("resume {}", kept.name)),
@@ -684,7 +784,8 @@ fn a_conversation_is_kept_listed_and_gone_on_with_as_private_as_it_was() {
         assert_eq!(wanted(&mut desk).concat(), expected, "{words}");
     }
     let one = |role, text: &str| Said { role, text: text.to_string(), private: Some("ask".to_string()) };
-    desk.take(Event::Resumed(Ok(vec![one("user", "first"), one("assistant", "It is ten.")])));
+    let said = vec![one("user", "first"), one("assistant", "It is ten.")];
+    desk.take(Event::Resumed(Ok(Talk { name: None, said })));
     assert!(desk.screen().contains("It is ten."));
     desk.effects.clear();
     desk.keys("and now?<enter>");
@@ -697,6 +798,117 @@ fn a_conversation_is_kept_listed_and_gone_on_with_as_private_as_it_was() {
     assert!(message.contains(":resumed t"), "nobody knows what it draws on: {message}");
     desk.take(Event::Resumed(Err("no such file".to_string())));
     assert!(desk.screen().contains("no such file"));
+}
+
+/// Returns what the core calls a conversation of this name.
+fn tui_session(name: &str) -> String {
+    format!("tui-{}", &blake3::hash(name.as_bytes()).to_hex()[..32])
+}
+
+/// Returns the names of the conversations in which something was sent since the last look, each with what.
+fn talks(desk: &mut Desk) -> Vec<(String, String)> {
+    let sent = std::mem::take(&mut desk.effects).into_iter().filter_map(|effect| match effect {
+        Effect::Send(text) => Some(Sexp::read(&text).expect("what is sent can be read")),
+        _ => None,
+    });
+    let told = sent.map(|message| {
+        let session = message.get("meta").and_then(|meta| meta.text_at("session-id")).expect("it names a conversation");
+        let payload = message.get("payload").expect("a payload");
+        let what = payload.name_at("sensor").or(payload.name_at("action")).expect("a name");
+        (session.to_string(), what.to_string())
+    });
+    told.collect()
+}
+
+/// Types keys, and returns the one conversation in which all that was sent for it was sent.
+fn talk(desk: &mut Desk, keys: &str) -> String {
+    desk.effects.clear();
+    desk.keys(keys);
+    let mut names: Vec<String> = talks(desk).into_iter().map(|(name, _)| name).collect();
+    names.dedup();
+    assert_eq!(names.len(), 1, "{keys}: {names:?}");
+    names.remove(0)
+}
+
+#[test]
+fn each_conversation_is_a_session_of_its_own_and_keeps_it() {
+    let mut desk = Desk::new(80, 20);
+    let first = talk(&mut desk, "first<enter>");
+    assert!(first.len() == 64 && first.bytes().all(|byte| byte.is_ascii_hexdigit()), "{first}");
+    desk.answer("T1", "It is ten.", "");
+    let kept = desk.effects.iter().find_map(|effect| match effect {
+        Effect::KeepSaid(name, _) => Some(name.clone()),
+        _ => None,
+    });
+    assert_eq!(kept.as_ref(), Some(&first), "it is kept by its name");
+    for keys in ["/share<enter>", "/preset x<enter>", "/eval 1<enter>", "/cost<enter>", "/context<enter>"] {
+        assert_eq!(talk(&mut desk, keys), first, "{keys}");
+        desk.answer("T2", "Well.", "");
+        desk.keys("<esc>");
+    }
+    // What was kept alive for it ends, and all that follows is of another.
+    assert_eq!(talk(&mut desk, "/clear<enter>"), first);
+    let second = talk(&mut desk, "second<enter>");
+    assert_ne!(second, first);
+    desk.answer("T3", "It is.", "");
+    desk.take(Event::Resumed(Ok(Talk { name: Some(first.clone()), said: Vec::new() })));
+    assert_eq!(talks(&mut desk).last(), Some(&(second.clone(), "interrupt".to_string())));
+    desk.keys("and now?<enter>");
+    let text = desk.effects.iter().find_map(|effect| match effect {
+        Effect::Send(text) if text.contains("and now?") => Some(text.clone()),
+        _ => None,
+    });
+    let text = text.expect("it is asked");
+    assert!(text.contains(&first) && !text.contains(":resumed"), "the core knows what it drew on: {text}");
+    desk.answer("T4", "Still ten.", "");
+    // One of an earlier version has no name: it gets one, and the core does not know what it drew on.
+    desk.take(Event::Resumed(Ok(Talk { name: None, said: Vec::new() })));
+    desk.effects.clear();
+    desk.keys("and here?<enter>");
+    let text = desk.effects.iter().find_map(|effect| match effect {
+        Effect::Send(text) => Some(text.clone()),
+        _ => None,
+    });
+    assert!(text.is_some_and(|text| text.contains(":resumed t")));
+    let third = talks(&mut desk).remove(0).0;
+    assert!(![&first, &second].contains(&&third));
+    // Another program has other names.
+    let state = State::new((80, 20), Theme::None, Vec::new(), None, [8; 32]);
+    let mut other = Desk { state, effects: Vec::new() };
+    let (version, here) = ("0.1.0".to_string(), false);
+    other.take(Event::Linked(Linked::Up { version, here, doubt: None }));
+    assert!(![first, second, third].contains(&talk(&mut other, "first<enter>")));
+}
+
+#[test]
+fn what_goes_on_from_a_plan_of_an_earlier_conversation_is_no_part_of_this_one_and_can_be_stopped() {
+    let mut desk = Desk::new(80, 20);
+    let first = talk(&mut desk, "first<enter>");
+    desk.answer("T1", "I propose it.", "");
+    desk.keys("/clear<enter>");
+    let session = tui_session(&first);
+    let goes_on = |desk: &mut Desk, turn: &str, session: &str| {
+        let meta = format!(":meta (:session-id \"{session}\")");
+        desk.hear(&format!("(:type :event {meta} :payload (:action :turn-started :turn \"{turn}\" :follows \"T1\"))"));
+        desk.hear(&format!("(:type :stream-chunk {meta} :payload (:turn \"{turn}\" :text \"What a page said.\"))"));
+    };
+    for (turn, session, stopped) in [("T2", session.as_str(), Some(&first)), ("T3", "chat-1", None)] {
+        goes_on(&mut desk, turn, session);
+        desk.effects.clear();
+        desk.keys("<esc>");
+        let interrupted = talks(&mut desk);
+        assert!(interrupted.iter().all(|(_, what)| what == "interrupt"), "{interrupted:?}");
+        let others: Vec<&String> = interrupted.iter().skip(1).map(|(name, _)| name).collect();
+        assert_eq!(others, stopped.into_iter().collect::<Vec<_>>(), "{turn}");
+        desk.hear(&format!("(:type :response :payload (:action :turn-done :turn \"{turn}\" :status \"interrupted\"))"));
+        assert!(wanted(&mut desk).is_empty(), "it is not kept as said here");
+    }
+    desk.keys("second<enter>");
+    let text = desk.effects.iter().find_map(|effect| match effect {
+        Effect::Send(text) => Some(text.clone()),
+        _ => None,
+    });
+    assert!(text.is_some_and(|text| text.contains("second") && !text.contains("What a page said")));
 }
 
 #[test]

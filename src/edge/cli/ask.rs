@@ -1,12 +1,12 @@
 //! `passepartout ask`: a question, answered here or by the process that owns the store.
 
-use crate::domain::id::ActionHash;
+use crate::domain::id::{ActionHash, TurnId};
 use crate::domain::inert::exact;
 use crate::domain::turn::Ending;
 use crate::domain::turn::consensus::{Mode, Other};
 use crate::domain::turn::error::Fault;
 use crate::edge::cli::args::Place;
-use crate::edge::cli::forward::{Met, Turned};
+use crate::edge::cli::forward::{AGAIN, Met, TRIES, Turned, new_name};
 use crate::edge::cli::handed::{ended, hearing, task, worse};
 use crate::edge::cli::plans;
 use crate::edge::cli::run::{DONE, FAILED, Failure, PENDING, USAGE};
@@ -16,6 +16,7 @@ use crate::edge::cli::session::{
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::delegation::Reported;
+use crate::edge::engine::once::Once;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::turns::{Ask, Decided};
 use crate::edge::stderr::complain;
@@ -75,10 +76,17 @@ pub(super) struct Manner {
 
 pub(super) fn ask(text: String, place: &Place, manner: &Manner, out: &mut dyn Write) -> Result<u8, Failure> {
     somewhere(place)?;
-    let begun = Instant::now();
+    let (mut begun, once) = (Instant::now(), new_name());
+    let mut lost = 0;
     loop {
-        let beside = match by_owner(&text, place, manner, out)? {
+        let beside = match by_owner((&text, once.as_deref()), place, manner, out)? {
             Asked::Done(status) => return Ok(status),
+            Asked::Lost(_) if once.is_some() && lost + 1 < TRIES => {
+                complain(AGAIN);
+                (begun, lost) = (Instant::now(), lost + 1);
+                continue;
+            }
+            Asked::Lost(why) => return Err(why),
             Asked::Again(_) if begun.elapsed() < PATIENCE => {
                 std::thread::sleep(PAUSE);
                 continue;
@@ -88,7 +96,8 @@ pub(super) fn ask(text: String, place: &Place, manner: &Manner, out: &mut dyn Wr
             // Another command may own the store by now: it is joined then.
             Asked::Nobody => begun.elapsed() >= PATIENCE,
         };
-        if let Some(status) = here(&text, place, &Tape::None, beside, manner, out)? {
+        let once = once.as_deref().filter(|_| lost > 0);
+        if let Some(status) = here((&text, once), place, &Tape::None, beside, manner, out)? {
             return Ok(status);
         }
     }
@@ -116,7 +125,8 @@ pub(super) fn ask_taped(
     out: &mut dyn Write,
 ) -> Result<u8, Failure> {
     somewhere(place)?;
-    here(text, place, tape, true, &Manner { json, ..Manner::default() }, out).map(|status| status.unwrap_or(FAILED))
+    here((text, None), place, tape, true, &Manner { json, ..Manner::default() }, out)
+        .map(|status| status.unwrap_or(FAILED))
 }
 
 /// How long nothing is tried in between.
@@ -128,6 +138,8 @@ enum Asked {
     Done(u8),
     /// It was not begun, and why: the owner is about to end.
     Again(String),
+    /// The owner ended, and what became of it is not known.
+    Lost(Failure),
     /// Who owns the store has other notes or cannot be joined.
     Closed,
     /// Nobody owns the store.
@@ -135,7 +147,12 @@ enum Asked {
 }
 
 /// Has a question answered by the process that owns the store.
-fn by_owner(text: &str, place: &Place, manner: &Manner, out: &mut dyn Write) -> Result<Asked, Failure> {
+fn by_owner(
+    (text, once): (&str, Option<&str>),
+    place: &Place,
+    manner: &Manner,
+    out: &mut dyn Write,
+) -> Result<Asked, Failure> {
     block_on(async {
         let mut owner = match met(place).await? {
             Met::Owner(owner) => owner,
@@ -154,9 +171,15 @@ fn by_owner(text: &str, place: &Place, manner: &Manner, out: &mut dyn Write) -> 
         if let Some(name) = &manner.preset {
             owner.choose_preset(name).await?;
         }
-        let turned = owner.ask(text, project.as_deref()).await?;
+        let turned = match owner.ask(text, project.as_deref(), once).await {
+            Err(why) if owner.is_gone() => return Ok(Asked::Lost(why)),
+            turned => turned?,
+        };
         if turned.again {
             return Ok(Asked::Again(turned.notice.unwrap_or(turned.text)));
+        }
+        if turned.before {
+            return Err(turned.notice.unwrap_or(turned.text).into());
         }
         let (mut status, mut left, mut tasks) = (DONE, turned.tasks, Vec::new());
         let mut asked = Some(turned);
@@ -237,9 +260,10 @@ impl Held {
     }
 }
 
-/// Answers a question in this process; nothing when another one owns the store by now and `beside` is not set.
+/// Answers a question in this process; nothing when another one owns the store by now and `beside` is not set. One with
+/// a name was asked of another process before, which ended.
 fn here(
-    text: &str,
+    (text, once): (&str, Option<&str>),
     place: &Place,
     tape: &Tape,
     beside: bool,
@@ -283,6 +307,9 @@ fn here(
             engine.stay_for(&own);
         }
         let turn = engine.new_turn();
+        if let Some(before) = asked_before(engine, once, &turn).await? {
+            return Err(before);
+        }
         let mut answer = String::new();
         let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece.text())).await;
         engine.flush().await?;
@@ -344,6 +371,20 @@ pub(super) async fn told_later(
         }
     }
     Ok((status, tasks))
+}
+
+/// Takes note that a question with a name is asked here; says what became of it when it was asked before.
+///
+/// # Errors
+/// When that cannot be known.
+pub(super) async fn asked_before(
+    engine: &Engine,
+    once: Option<&str>,
+    turn: &TurnId,
+) -> Result<Option<Failure>, Failure> {
+    let Some(once) = once.map(Once::read).transpose()? else { return Ok(None) };
+    let before = engine.ask_once(&once, turn).await?;
+    Ok(before.map(|before| Failure::from(format!("{before}."))))
 }
 
 /// Says that what was asked for needs the store, which another process owns.

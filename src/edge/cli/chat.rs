@@ -3,8 +3,8 @@
 use crate::domain::label::Privacy;
 use crate::domain::signal::{Role, Said};
 use crate::edge::cli::args::Place;
-use crate::edge::cli::ask::{Manner, Way, elsewhere, not_beside, print_turn, print_turned, told_later};
-use crate::edge::cli::forward::{Met, Owner};
+use crate::edge::cli::ask::{Manner, Way, asked_before, elsewhere, not_beside, print_turn, print_turned, told_later};
+use crate::edge::cli::forward::{AGAIN, Met, Owner, TRIES, new_name};
 use crate::edge::cli::handed::{ended, hearing, worse};
 use crate::edge::cli::run::{DONE, FAILED, Failure, USAGE};
 use crate::edge::cli::session::{
@@ -12,6 +12,7 @@ use crate::edge::cli::session::{
 };
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::turns::Ask;
+use crate::edge::stderr::complain;
 use crate::edge::store::owner_of;
 use crate::edge::thread::in_place;
 use std::collections::VecDeque;
@@ -35,10 +36,13 @@ pub(super) fn run_chat(place: &Place, manner: &Manner, out: &mut dyn Write) -> R
     somewhere(place)?;
     let mut talk = Talk::new(manner);
     let beside = block_on(async {
-        match met(place).await? {
-            Met::Owner(owner) => at_owner(owner, place, &mut talk, out).await.map(Some),
-            Met::Closed | Met::Nobody => Ok(None),
+        // Who owns the store next is joined, too; where nobody does, this process goes on by itself.
+        while let Met::Owner(owner) = met(place).await? {
+            if let Some(status) = at_owner(owner, place, &mut talk, out).await? {
+                return Ok(Some(status));
+            }
         }
+        Ok(None)
     })?;
     match beside {
         Some(status) => Ok(status),
@@ -52,6 +56,8 @@ struct Talk {
     at_terminal: bool,
     said: VecDeque<Said>,
     status: u8,
+    /// A line of which it is not known what became of it, with its name; so often it was asked.
+    lost: Option<(String, String, usize)>,
 }
 
 impl Talk {
@@ -61,6 +67,7 @@ impl Talk {
             at_terminal: std::io::stdin().is_terminal(),
             said: VecDeque::new(),
             status: DONE,
+            lost: None,
         }
     }
 
@@ -89,6 +96,15 @@ impl Talk {
                 QUIT => return Ok(None),
                 line => return Ok(Some(line.to_string())),
             }
+        }
+    }
+
+    /// Returns the next line with a name for it and how often it is asked by then: one of which it is not known what
+    /// became of it comes first. `None` at the end.
+    fn line(&mut self, out: &mut dyn Write) -> Result<Option<(String, Option<String>, usize)>, Failure> {
+        match self.lost.take() {
+            Some((line, once, tries)) => Ok(Some((line, Some(once), tries + 1))),
+            None => Ok(self.next(out)?.map(|line| (line, new_name(), 1))),
         }
     }
 
@@ -124,14 +140,19 @@ impl Talk {
     }
 }
 
-/// Has each line answered by the process that owns the store.
-async fn at_owner(mut owner: Owner, place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failure> {
+/// Has each line answered by the process that owns the store, to the end of the input; `None` when that process ended.
+async fn at_owner(
+    mut owner: Owner,
+    place: &Place,
+    talk: &mut Talk,
+    out: &mut dyn Write,
+) -> Result<Option<u8>, Failure> {
     let project = place.project.clone().or_else(|| std::env::current_dir().ok());
     let project = project.map(|path| std::path::absolute(&path).unwrap_or(path));
     if let Some(name) = &talk.manner.preset {
         owner.choose_preset(name).await?;
     }
-    while let Some(line) = in_place(|| talk.next(out))? {
+    while let Some((line, once, tries)) = in_place(|| talk.line(out))? {
         if line.starts_with('/') {
             let reader = engine(place, Keep::ToRead).await?;
             let decision = reader.typed_decision(&line).map(|(id, decided)| elsewhere(id, &decided));
@@ -141,7 +162,21 @@ async fn at_owner(mut owner: Owner, place: &Place, talk: &mut Talk, out: &mut dy
                 continue;
             }
         }
-        let turned = owner.go_on(&line, project.as_deref(), talk.said.iter()).await?;
+        let turned = match owner.go_on((&line, once.as_deref()), project.as_deref(), talk.said.iter()).await {
+            Err(why) if owner.is_gone() => match once.filter(|_| tries < TRIES) {
+                Some(once) => {
+                    complain(AGAIN);
+                    talk.lost = Some((line, once, tries));
+                    return Ok(None);
+                }
+                None => return Err(why),
+            },
+            turned => turned?,
+        };
+        if turned.before {
+            talk.refuse(&Failure::from(turned.notice.unwrap_or(turned.text)));
+            continue;
+        }
         if turned.again {
             // Whoever owns the store next knows nothing of this conversation.
             return Err(turned.notice.unwrap_or(turned.text).into());
@@ -162,7 +197,7 @@ async fn at_owner(mut owner: Owner, place: &Place, talk: &mut Talk, out: &mut dy
         talk.note(line, &answer, privacy, status);
         talk.end(out)?;
     }
-    Ok(talk.status)
+    Ok(Some(talk.status))
 }
 
 /// Answers each line in this process, which owns the store meanwhile.
@@ -178,7 +213,7 @@ fn here(place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failu
             engine.set_preset(&origin(false), name).await?;
         }
         engine.stay_for(&origin(false).session);
-        while let Some(line) = in_place(|| talk.next(out))? {
+        while let Some((line, once, tries)) = in_place(|| talk.line(out))? {
             if let Some((id, decided)) = engine.typed_decision(&line) {
                 let failure = elsewhere(id, &decided);
                 talk.refuse(&failure);
@@ -194,6 +229,11 @@ fn here(place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failu
                 attached: Vec::new(),
             };
             let (turn, mut answer) = (engine.new_turn(), String::new());
+            // Only one that another process was asked before needs its name here.
+            if let Some(before) = asked_before(engine, once.as_deref().filter(|_| tries > 1), &turn).await? {
+                talk.refuse(&before);
+                continue;
+            }
             let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece.text())).await;
             engine.flush().await?;
             let json = talk.manner.json;
@@ -221,7 +261,8 @@ mod tests {
 
     #[test]
     fn the_oldest_of_a_long_conversation_is_left_out_first() {
-        let mut talk = Talk { manner: Manner::default(), at_terminal: false, said: VecDeque::new(), status: DONE };
+        let (manner, said) = (Manner::default(), VecDeque::new());
+        let mut talk = Talk { manner, at_terminal: false, said, status: DONE, lost: None };
         for n in 0..10 {
             talk.note(format!("question {n}"), &"a".repeat(HISTORY / 4), Privacy::Open, DONE);
         }

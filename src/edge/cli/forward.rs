@@ -28,6 +28,7 @@ use crate::edge::peers::greeting::{As, Said as Greeting, Unmet};
 use crate::edge::peers::join::{Joined, join};
 use crate::edge::peers::pulse::{self, Do, SILENCE, Silence};
 use crate::edge::peers::stream::write;
+use crate::edge::random;
 use crate::edge::stderr::complain;
 use crate::edge::store::owner_of;
 use crate::edge::walk::canonical;
@@ -175,7 +176,20 @@ fn within(path: &Path, memex: &[PathBuf]) -> bool {
 pub struct Owner {
     joined: Joined,
     requests: i64,
+    /// It ended.
+    gone: bool,
 }
+
+/// Returns a new name for a question, by which nobody is asked it twice; `None` where the system gives no random bytes.
+pub(super) fn new_name() -> Option<String> {
+    random::bytes::<32>().ok().map(|bytes| random::hex(&bytes))
+}
+
+/// What is said before a question is asked again.
+pub(super) const AGAIN: &str = "the process that owned the store ended meanwhile; finding out what became of the question. \
+                                Nobody is asked it twice";
+/// A question is asked so often at most.
+pub(super) const TRIES: usize = 4;
 
 /// What came of looking for the owner of a store.
 pub enum Met {
@@ -209,6 +223,8 @@ pub struct Turned {
     pub tasks: usize,
     /// Whether it was not begun, because the owner is about to end; then it can be asked for again.
     pub again: bool,
+    /// Whether it was asked before by its name: then nobody was asked, and the notice says what became of it.
+    pub before: bool,
 }
 
 /// Reads how private a turn is; what is said otherwise than we would is the strictest.
@@ -249,7 +265,7 @@ impl Owner {
         // One that was deleted is put back by its owner, which nobody would find any more once there is a new one.
         while owner_of(store).is_some() || (gone(config).is_some() && begun.elapsed() < PATIENCE) {
             match join(store, this).await {
-                Ok(joined) => return Ok(Met::Owner(Owner { joined, requests: 0 })),
+                Ok(joined) => return Ok(Met::Owner(Owner { joined, requests: 0, gone: false })),
                 Err(Unmet::Silent(_)) if begun.elapsed() < PATIENCE => tokio::time::sleep(PAUSE).await,
                 Err(Unmet::Silent(_)) => return Ok(Met::Closed),
                 Err(Unmet::Late(why)) => {
@@ -273,24 +289,29 @@ impl Owner {
         Ok(memex.iter().all(|path| within(path, &theirs)))
     }
 
-    /// Asks a question, and waits for what came of it.
+    /// Whether the owner has ended: what was asked of it and not answered may be asked of the next one, by its name.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Asks a question by a name, and waits for what came of it.
     ///
     /// # Errors
     /// When the owner ended.
-    pub async fn ask(&mut self, text: &str, project: Option<&Path>) -> Result<Turned, Failure> {
-        let payload = Plist::new().text("text", text).flag("waits", true);
+    pub async fn ask(&mut self, text: &str, project: Option<&Path>, once: Option<&str>) -> Result<Turned, Failure> {
+        let payload = Plist::new().text("text", text).flag("waits", true).maybe("once", once);
         let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
         self.event("user-input", payload).await?;
         self.turn().await
     }
 
-    /// Goes on with a conversation, and waits for what came of it.
+    /// Goes on with a conversation by a question with a name, and waits for what came of it.
     ///
     /// # Errors
     /// When the owner ended.
     pub async fn go_on(
         &mut self,
-        text: &str,
+        (text, once): (&str, Option<&str>),
         project: Option<&Path>,
         said: impl Iterator<Item = &Said>,
     ) -> Result<Turned, Failure> {
@@ -307,6 +328,7 @@ impl Owner {
             }
         };
         let payload = Plist::new().text("text", text).flag("waits", true).list("history", said.map(told));
+        let payload = payload.maybe("once", once);
         let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
         self.event("user-input", payload).await?;
         self.turn().await
@@ -442,6 +464,7 @@ impl Owner {
             privacy: Privacy::Private,
             tasks: 0,
             again: false,
+            before: false,
         };
         loop {
             let (kind, payload) = self.next().await?;
@@ -460,6 +483,7 @@ impl Owner {
                         payload.list_at("plans").iter().filter_map(Sexp::as_text).map(str::to_string).collect();
                     told.tasks = payload.count_at("tasks").unwrap_or(0);
                     told.again = payload.flag_at("again");
+                    told.before = payload.get("before").is_some();
                     told.privacy = privacy_of(&payload);
                     return Ok(told);
                 }
@@ -489,7 +513,10 @@ impl Owner {
             match tokio::time::timeout(silence.patience(), self.joined.incoming.next()).await {
                 Ok(Ok(Some(text))) if pulse::is_alive(&text) => drop(silence.heard()),
                 Ok(Ok(Some(text))) => return Ok(text),
-                Ok(Ok(None) | Err(_)) => return Err(GONE.into()),
+                Ok(Ok(None) | Err(_)) => {
+                    self.gone = true;
+                    return Err(GONE.into());
+                }
                 Err(_) => match silence.go_on() {
                     Do::Ask => self.say(&pulse::ping()).await?,
                     Do::Tell => return Err(pulse::diagnosis(self.joined.process, LOOK).into()),
@@ -501,7 +528,11 @@ impl Owner {
     /// Says something, unless the owner does not take it.
     async fn say(&mut self, text: &str) -> Result<(), Failure> {
         match tokio::time::timeout(SILENCE, write(&mut self.joined.writer, text)).await {
-            Ok(written) => Ok(written?),
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(broken)) => {
+                self.gone = true;
+                Err(Failure::from(broken.to_string()))
+            }
             Err(_) => Err(pulse::diagnosis(self.joined.process, LOOK).into()),
         }
     }
@@ -518,9 +549,9 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         let (reader, writer) = ours.into_split();
         let joined = Joined { incoming: Incoming::new(reader), writer, process: Some(std::process::id()), doubt: None };
-        let mut owner = Owner { joined, requests: 0 };
+        let mut owner = Owner { joined, requests: 0, gone: false };
         let begun = tokio::time::Instant::now();
-        let failed = owner.ask("what is open?", None).await.err().expect("it is not waited for");
+        let failed = owner.ask("what is open?", None, None).await.err().expect("it is not waited for");
         assert_eq!((begun.elapsed().as_secs(), failed.status), (SILENCE.as_secs(), FAILED));
         let own = format!("Process {}, which owns the store, has not answered for 10 seconds", std::process::id());
         assert!(failed.text.starts_with(&own) && failed.text.contains("before you ask again"), "{}", failed.text);

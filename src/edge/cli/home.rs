@@ -32,6 +32,14 @@ impl Here {
     pub(super) fn new(place: &Place, reading: Reading, tell: impl Fn(String) + Send + Sync + 'static) -> Arc<Here> {
         Arc::new(Here { place: place.clone(), reading, tell: Arc::new(tell), running: Mutex::new(None) })
     }
+
+    /// Lets go of the store when what others have under way is done; once that is hurried, within 2 s.
+    pub(super) async fn leave(&self, hurry: impl Future<Output = ()> + Send) {
+        let daemon = self.running.lock().await.take();
+        if let Some(daemon) = daemon {
+            daemon.leave(hurry).await;
+        }
+    }
 }
 
 #[async_trait]
@@ -61,10 +69,9 @@ impl Home for Here {
     }
 
     async fn end(&self, soon: bool) {
-        let Some(daemon) = self.running.lock().await.take() else { return };
         match soon {
-            true => daemon.end().await,
-            false => daemon.leave().await,
+            true => self.leave(std::future::ready(())).await,
+            false => self.leave(std::future::pending()).await,
         }
     }
 }

@@ -4,12 +4,18 @@ use crate::domain::inert::exact;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::home::{Here, Reading};
 use crate::edge::cli::run::{DONE, FAILED, Failure, USAGE};
-use crate::edge::cli::session::{block_on, configured, somewhere};
-use crate::edge::peers::home::Home;
-use crate::edge::tui::run::{Setup, ears, run};
+use crate::edge::cli::session::{block_on, configured, options, somewhere};
+use crate::edge::stderr::complain;
+use crate::edge::tui::run::{Setup, Signals, ears, run};
 use crate::edge::tui::state::Event;
 use crate::edge::tui::theme::Theme;
 use std::io::IsTerminal;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+/// After so long it is said what is waited for.
+const SAID: Duration = Duration::from_secs(1);
 
 /// Runs the terminal client.
 ///
@@ -44,11 +50,40 @@ pub(super) fn run_tui(place: &Place, theme: Option<&str>) -> Result<u8, Failure>
             store: config.store,
             cache: config.cache,
             project: project.map(|path| path.to_string_lossy().into_owned()),
+            options: options(place),
             told,
         };
-        let ended = run(setup, home.clone()).await;
-        home.end(!matches!(ended, Ok(false))).await;
+        let mut signals = Signals::new().map_err(|error| format!("no signal can be heard: {error}"))?;
+        let ended = run(setup, home.clone(), &mut signals).await;
+        leave(&home, !matches!(ended, Ok(false)), &mut signals).await;
         // A signal is no end of the user's making.
         Ok(if ended? { FAILED } else { DONE })
     })
+}
+
+/// Lets go of the store when what others have under way is done. A signal hurries that, and the next one waits for
+/// nothing any more: what was acknowledged is on disk already.
+async fn leave(home: &Here, mut hurried: bool, signals: &mut Signals) {
+    let hurry = Notify::new();
+    if hurried {
+        hurry.notify_one();
+    }
+    let leaving = home.leave(hurry.notified());
+    tokio::pin!(leaving);
+    let mut said = hurried;
+    loop {
+        tokio::select! {
+            () = &mut leaving => return,
+            () = signals.end() => {
+                if std::mem::replace(&mut hurried, true) {
+                    return;
+                }
+                hurry.notify_one();
+            }
+            () = sleep(SAID), if !said => {
+                said = true;
+                complain("waiting until what others asked for here is done, half a minute at most; Ctrl+C interrupts it");
+            }
+        }
+    }
 }

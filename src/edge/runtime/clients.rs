@@ -16,6 +16,7 @@ use crate::edge::runtime::Letter;
 use crate::edge::runtime::editor::{EmacsEditor, Seen};
 use crate::edge::runtime::lanes::{older_in, said_in};
 use crate::edge::runtime::outbox::Outbox;
+use crate::edge::wire::proof::is_nonce;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -187,9 +188,10 @@ impl Channel {
         Channel::new(id, Kind::Cli, (&name, &session), (Rights { approve, ..Rights::HUMAN }, None), outbox)
     }
 
-    /// The channel of the terminal interface; at a terminal it may approve.
-    pub(super) fn tui(id: ClientId, process: u32, approve: bool, outbox: Arc<Outbox>) -> Arc<Channel> {
-        let (name, session) = (format!("the terminal interface of process {process}"), format!("tui-{process}"));
+    /// The channel of the terminal interface; at a terminal it may approve. What names no conversation is of one that
+    /// nobody had before.
+    pub(super) fn tui(id: ClientId, own: &str, process: u32, approve: bool, outbox: Arc<Outbox>) -> Arc<Channel> {
+        let (name, session) = (format!("the terminal interface of process {process}"), format!("tui-{own}"));
         Channel::new(id, Kind::Tui, (&name, &session), (Rights { approve, ..Rights::HUMAN }, None), outbox)
     }
 
@@ -340,8 +342,8 @@ impl Channel {
         self.dismissed.notified().await;
     }
 
-    /// Stamps the origin of a message. Of what it claims, only the name of its conversation counts, and that only from
-    /// an Emacs: its conversations are chats, which outlive it, and may be open in another.
+    /// Stamps the origin of a message. Of what it claims, only the name of its conversation counts: as it stands from an
+    /// Emacs alone, whose conversations are chats, which outlive it, and may be open in another.
     pub(super) fn origin(&self, session: Option<&str>) -> Origin {
         let own = || self.session.clone();
         let named = || session.unwrap_or(&self.session).to_string();
@@ -349,7 +351,9 @@ impl Channel {
             (Kind::Emacs, None) => (Source::Emacs, named()),
             // What only Emacs may do, it may not.
             (Kind::Emacs, Some(_)) => (Source::Client, named()),
-            (Kind::Cli | Kind::Tui, _) => (Source::Cli, own()),
+            (Kind::Cli, _) => (Source::Cli, own()),
+            // Its conversations outlive it, too, and whoever knows the name of one has it: nobody else is told it.
+            (Kind::Tui, _) => (Source::Cli, session.and_then(tui_session).unwrap_or_else(own)),
             // Its conversations stand below its own name: it comes into none of anybody else.
             (Kind::Client | Kind::Mcp | Kind::Acp, _) => {
                 (Source::Client, session.map_or_else(own, |name| self.below(name)))
@@ -363,6 +367,10 @@ impl Channel {
     /// # Errors
     /// In words, when it cannot.
     pub(super) fn may_name(&self, name: Option<&str>) -> Result<(), String> {
+        if self.kind == Kind::Tui && name.is_some_and(|name| tui_session(name).is_none()) {
+            let text = "a conversation of the terminal interface is named by 64 random lower-case hexadecimal digits";
+            return Err(text.to_string());
+        }
         let odd = |c: char| c.is_control() || c.is_whitespace() || "/\"\\()".contains(c);
         let wrong = |name: &str| name.is_empty() || name.chars().count() > SESSION || name.contains(odd);
         match name.filter(|name| self.kind.is_program() && wrong(self.short(name)) && *name != self.session) {
@@ -429,6 +437,16 @@ pub(in crate::edge) fn program_session(kind: &str, called: Option<&str>, own: &s
     let words: String = called.unwrap_or_default().chars().map(plain).take(CALLED).collect();
     let words = words.split_whitespace().collect::<Vec<_>>().join("-");
     if words.is_empty() { format!("{kind}-{own}") } else { format!("{kind}-{words}-{own}") }
+}
+
+/// Of the hash of such a name so many digits stand in that of the session: enough that no two are the same.
+const STAMPED: usize = 32;
+
+/// Returns the session of a conversation of the terminal interface, from the name that it gave to it; `None` when that is
+/// none. The session is named after the name's hash, and is told to everybody; the name leads into it, and is not.
+pub(in crate::edge) fn tui_session(name: &str) -> Option<String> {
+    let digits = || blake3::hash(name.as_bytes()).to_hex().chars().take(STAMPED).collect::<String>();
+    is_nonce(name).then(|| format!("tui-{}", digits()))
 }
 
 /// The clients of a core.
@@ -806,6 +824,22 @@ mod tests {
         let cli = Channel::cli(3, 77, false, outbox()).origin(Some("chat-1"));
         assert_eq!((cli.source, cli.session.0.as_str(), cli.rights.approve), (Source::Cli, "cli-77", false));
         assert!(Channel::cli(3, 77, true, outbox()).origin(None).rights.approve);
+        let tui = Channel::tui(3, "ab12", 77, true, outbox());
+        let [one, other] = ["a", "b"].map(|digit| digit.repeat(64));
+        let session = |name: Option<&str>| tui.origin(name).session.0;
+        assert_eq!(session(None), "tui-ab12");
+        let stamped = session(Some(&one));
+        assert!(
+            stamped.starts_with("tui-") && stamped.len() == "tui-".len() + STAMPED && !one.starts_with(&stamped[4..])
+        );
+        assert_ne!(stamped, session(Some(&other)));
+        let again = Channel::tui(5, "cd34", 78, true, outbox());
+        assert_eq!(again.origin(Some(&one)).session.0, stamped, "it outlives the program");
+        for odd in ["chat-1", "", "cli-77", "tui-ab12", &stamped, &stamped[4..], &one[1..], &one.to_uppercase()] {
+            assert!(tui.may_name(Some(odd)).is_err_and(|why| why.contains("64 random")), "{odd}");
+            assert_eq!(session(Some(odd)), "tui-ab12", "what is heard of a conversation leads into none: {odd}");
+        }
+        assert_eq!((tui.may_name(Some(&one)), tui.may_name(None)), (Ok(()), Ok(())));
         let client = Channel::client(4, "ab12", Some("other"), outbox());
         for (named, session) in [
             (None, "client-ab12"),

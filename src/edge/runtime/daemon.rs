@@ -16,14 +16,16 @@ use crate::edge::runtime::clients::Clients;
 use crate::edge::runtime::guests::Serving;
 use crate::edge::runtime::hall::{self, Door, Host};
 use crate::edge::runtime::lobby::{self, Lobby};
-use crate::edge::runtime::{Ears, Event, Shut, buffers, listen, tell};
+use crate::edge::runtime::{Ears, Shut, buffers, listen, tell};
 use crate::edge::secret::{Secret, Vault};
 use crate::edge::thread::aside;
+use futures_util::FutureExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 /// How long what is under way may come to its end by itself when the daemon is told to end; then it is interrupted.
 const COME_TO_AN_END: Duration = Duration::from_millis(200);
@@ -44,7 +46,6 @@ pub enum Unbegun {
 /// A running core without an Emacs.
 pub struct Daemon {
     engine: Arc<Engine>,
-    inbox: mpsc::UnboundedSender<Event>,
     serving: Serving,
     _lobby: Option<Lobby>,
     /// Where it listens.
@@ -87,7 +88,7 @@ impl Daemon {
         let lobby = lobby::open(&engine, door, Host::Daemon).await;
         let room = tokio::spawn(listen(engine.clone(), clients.clone(), ears, (read, Host::Daemon)));
         let hall = shut.0.take().ok_or_else(|| Unbegun::Failed("nobody listens".to_string()))?;
-        Ok(Daemon { engine, serving: Serving::of(clients, inbox.clone(), hall, room), inbox, socket, _lobby: lobby })
+        Ok(Daemon { engine, serving: Serving::of(clients, inbox, hall, room), socket, _lobby: lobby })
     }
 
     /// Says something to all who hear the log.
@@ -110,22 +111,30 @@ impl Daemon {
         let _ = tokio::task::spawn_blocking(move || engine.read_memex(&mut |_| {})).await;
     }
 
-    /// Lets what is under way for others come to an end, then saves and ends.
-    pub async fn leave(self) {
-        self.serving.end().await;
-        self.engine.close().await;
+    /// Lets what is under way for others come to an end, then saves and ends; once that is hurried, within 2 s.
+    pub async fn leave(self, hurry: impl Future<Output = ()> + Send) {
+        let Daemon { engine, serving, _lobby, .. } = self;
+        let hurry = hurry.shared();
+        let late = async {
+            hurry.clone().await;
+            sleep(COME_TO_AN_END).await;
+            engine.stop();
+            sleep(INTERRUPTED).await;
+        };
+        serving.end_unless(late).await;
+        let late = async {
+            hurry.await;
+            sleep(SAVING).await;
+        };
+        tokio::select! {
+            () = engine.close() => {}
+            // What was acknowledged is on disk already.
+            () = late => {}
+        }
     }
 
     /// Saves and ends, within 2 s whatever is under way.
     pub async fn end(self) {
-        let (rested, rest) = oneshot::channel();
-        // The loop may have ended already.
-        let asked = self.inbox.send(Event::Rest(rested)).is_ok();
-        if !(asked && matches!(tokio::time::timeout(COME_TO_AN_END, rest).await, Ok(Ok(())))) {
-            self.engine.stop();
-        }
-        self.serving.end_within(INTERRUPTED).await;
-        // Late or not: what was acknowledged is on disk already.
-        let _ = tokio::time::timeout(SAVING, self.engine.close()).await;
+        self.leave(std::future::ready(())).await;
     }
 }

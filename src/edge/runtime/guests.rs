@@ -88,17 +88,21 @@ impl Serving {
 
     /// Serves until what others have under way is done, or takes too long; then they look for another owner.
     pub async fn end(self) {
-        self.end_within(PATIENCE).await;
+        self.end_unless(std::future::pending()).await;
     }
 
-    /// Does the same, with another patience.
-    pub(super) async fn end_within(self, patience: Duration) {
+    /// Does the same, and waits no longer than for what says that it is late.
+    pub(super) async fn end_unless(self, late: impl Future<Output = ()>) {
         // Before the store is free: its next owner binds a socket of its own.
         self.hall.abort();
         let _ = self.hall.await;
         let (rested, rest) = oneshot::channel();
         let asked = self.inbox.send(Event::Rest(rested)).is_ok();
-        let nothing_is_under_way = asked && matches!(tokio::time::timeout(patience, rest).await, Ok(Ok(())));
+        let nothing_is_under_way = asked
+            && tokio::select! {
+                rested = tokio::time::timeout(PATIENCE, rest) => matches!(rested, Ok(Ok(()))),
+                () = late => false,
+            };
         let all = self.clients.all();
         if nothing_is_under_way {
             for channel in &all {

@@ -143,7 +143,7 @@ async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) 
         Known::Emacs(Ok(())) => Channel::emacs(id, process, outbox),
         Known::Emacs(Err(why)) => Channel::doubted(id, process, (why, may), outbox),
         Known::Cli => Channel::cli(id, process, may, outbox),
-        Known::Tui => Channel::tui(id, process, may, outbox),
+        Known::Tui => Channel::tui(id, own, process, may, outbox),
         Known::Client => Channel::client(id, own, said.name.as_deref(), outbox),
         Known::Mcp => Channel::mcp(id, own, said.name.as_deref(), outbox),
         Known::Acp => Channel::acp(id, own, said.name.as_deref(), outbox),

@@ -252,8 +252,9 @@ impl Link {
         self.fenced = true;
         let text = match left {
             Left::Lost => {
-                "The process that did the work for this Emacs has ended. What was under way there is lost: look \
-                 whether it was done before you ask for it again."
+                "The process that did the work for this Emacs has ended. Questions of chats are asked again, and none \
+                 is asked twice; what else was under way there is lost: look whether it was done before you ask for \
+                 it again."
             }
             Left::Done => {
                 "The command that did the work for this Emacs has ended, with nothing under way. Another process goes \

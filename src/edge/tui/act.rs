@@ -6,7 +6,7 @@ use crate::edge::tui::aside::Aside;
 use crate::edge::tui::commands::{Place, named, nearest};
 use crate::edge::tui::help::help;
 use crate::edge::tui::input::{Edit, Input};
-use crate::edge::tui::parts::{Over, Search, What};
+use crate::edge::tui::parts::{Asked, Over, Search, What};
 use crate::edge::tui::state::{Effect, Linked, State};
 use crate::edge::tui::theme::Theme;
 use crate::edge::tui::transcript::Kind;
@@ -65,8 +65,7 @@ impl State {
         let history: Vec<Sexp> = said.collect();
         let payload = Plist::new().text("text", text).list("history", history);
         let payload = payload.maybe("project", self.project.clone()).flag("resumed", self.resumed);
-        self.asked.push_back(text.to_string());
-        self.send("user-input", payload);
+        self.ask_once(text, payload);
     }
 
     /// Carries out a line behind a slash.
@@ -147,7 +146,7 @@ impl State {
             "eval" => {
                 self.transcript.push(Kind::User, &format!("/eval {words}"));
                 let payload = Plist::new().text("code", words).maybe("project", self.project.clone());
-                self.asked.push_back(String::new());
+                self.asked.push_back(Asked::default());
                 self.send("repl-eval", payload);
             }
             _ => {}
@@ -184,7 +183,7 @@ impl State {
         let line = line.strip_prefix('/').unwrap_or(line);
         self.transcript.push(Kind::User, &format!("/{line}"));
         // What it says is no part of the conversation.
-        self.asked.push_back(String::new());
+        self.asked.push_back(Asked::default());
         self.send("user-command", Plist::new().text("line", line));
     }
 
@@ -207,10 +206,13 @@ impl State {
         self.transcript.clear();
         self.said.clear();
         self.resumed = false;
+        self.unanswered.clear();
         self.do_it(Effect::BeginAnew);
         if self.is_up() {
             self.send("interrupt", Plist::new().flag("closed", true));
         }
+        let name = self.names.make();
+        self.go_over_to(name);
         self.hint("a new conversation");
     }
 

@@ -5,8 +5,11 @@
 //! editor gets the name of a file, which holds what the human typed.
 
 use crate::edge::own_file::replace;
+use crate::edge::peers::lineage::state_of;
+use crate::edge::stderr::complain;
 use crate::edge::tui::input;
-use std::fs::{File, remove_file};
+use crate::edge::tui::job::{self, Leash};
+use std::fs::{File, read_dir, remove_file};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -26,32 +29,79 @@ pub enum Aside {
 /// What came of it: the text that was edited, if it was, or why not.
 pub type CameBack = Result<Option<String>, String>;
 
-/// Runs it to its end; the terminal is its own meanwhile. The cache folder is where a draft lies as long as it is edited.
+/// Where such a program runs, and how it is held.
+pub struct Terms {
+    /// The cache folder, where a draft lies as long as it is edited.
+    pub cache: PathBuf,
+    /// The options with which this program was started that say where things are, each behind a blank.
+    pub options: String,
+    /// By this it is ended.
+    pub leash: Leash,
+    /// Whether this process may stop when the program is stopped.
+    pub may_stop: Box<dyn Fn() -> bool + Send>,
+}
+
+/// Runs it to its end; the terminal is its own meanwhile.
 ///
 /// # Errors
 /// In words, when it cannot be run, ended badly, or left what is no text or too much of it.
-pub fn run(aside: &Aside, cache: &Path) -> CameBack {
+pub fn run(aside: &Aside, terms: &Terms) -> CameBack {
     match aside {
         Aside::Editor(text) => {
             let found = EDITORS.iter().filter_map(|name| std::env::var(name).ok());
             let editor = found.map(|words| words.trim().to_string()).find(|words| !words.is_empty());
             let editor = editor.ok_or("no editor is set; say which in the variable VISUAL or EDITOR")?;
-            edit(&editor, text, &cache.join(format!("draft-{}.org", std::process::id()))).map(Some)
+            edit(&editor, text, &draft(&terms.cache), terms).map(Some)
         }
         Aside::Configure => {
             let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
-            let ended = Command::new(program).arg("configure").status();
+            if !terms.options.is_empty() {
+                complain(&format!(
+                    "This terminal was started with{}: that goes before what is set here, which counts where nothing is \
+                     named.",
+                    terms.options
+                ));
+            }
+            let ended = job::run(Command::new(program).arg("configure"), &terms.leash, &terms.may_stop);
             well("passepartout configure", ended).map(|()| None)
         }
     }
 }
 
+/// The beginning and the end of the name of a draft; between them stands when it was begun, and of which process.
+const DRAFT: (&str, &str) = ("draft-", ".org");
+
+/// Returns the place of a new draft.
+fn draft(cache: &Path) -> PathBuf {
+    let (now, process) = (jiff::Timestamp::now().as_millisecond(), std::process::id());
+    cache.join(format!("{}{now}-{process}{}", DRAFT.0, DRAFT.1))
+}
+
+/// Returns the drafts that were left behind, the oldest first: their program ended, and nobody took them over.
+pub fn left_behind(cache: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = read_dir(cache) else { return Vec::new() };
+    let left = |name: &str| {
+        let begun = name.strip_prefix(DRAFT.0).and_then(|rest| rest.strip_suffix(DRAFT.1));
+        let process = begun.and_then(|begun| begun.rsplit('-').next()?.parse::<u32>().ok());
+        process.is_some_and(|process| process == std::process::id() || state_of(process).is_none())
+    };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut left: Vec<PathBuf> = names.filter(|name| left(name)).map(|name| cache.join(name)).collect();
+    left.sort();
+    left
+}
+
 /// Has a text edited, as git has a message: by a line of words for the shell, with the file behind them.
-fn edit(editor: &str, text: &str, draft: &PathBuf) -> Result<String, String> {
+fn edit(editor: &str, text: &str, draft: &PathBuf, terms: &Terms) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", draft.display());
     replace(draft, text).map_err(failed)?;
-    let ended = Command::new("/bin/sh").args(["-c", &format!("{editor} \"$@\""), editor]).arg(draft).status();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &format!("{editor} \"$@\""), editor]).arg(draft);
+    let ended = job::run(&mut command, &terms.leash, &terms.may_stop);
     let edited = well("the editor", ended).and_then(|()| {
+        if terms.leash.is_pulled() {
+            return Err("the editor was ended by a signal".to_string());
+        }
         let mut bytes = Vec::new();
         let read = File::open(draft).and_then(|file| file.take(input::LONGEST as u64 + 1).read_to_end(&mut bytes));
         read.map_err(failed)?;
@@ -67,8 +117,19 @@ fn edit(editor: &str, text: &str, draft: &PathBuf) -> Result<String, String> {
             let _ = remove_file(draft);
             Ok(text)
         }
+        Err(why) if is_blank(draft) => {
+            let _ = remove_file(draft);
+            Err(why)
+        }
         Err(why) => Err(format!("{why}; what was written is in {}", draft.display())),
     }
+}
+
+/// Whether nothing was written.
+fn is_blank(draft: &Path) -> bool {
+    let mut bytes = Vec::new();
+    let read = File::open(draft).and_then(|file| file.take(input::LONGEST as u64).read_to_end(&mut bytes));
+    read.is_ok() && bytes.iter().all(u8::is_ascii_whitespace)
 }
 
 fn well(what: &str, ended: std::io::Result<ExitStatus>) -> Result<(), String> {
@@ -86,7 +147,7 @@ mod tests {
     #[test]
     fn an_editor_changes_what_was_typed_or_nothing_changes() {
         let folder = tempfile::tempdir().expect("a folder");
-        let draft = folder.path().join("draft.org");
+        let (draft, terms) = (folder.path().join("draft.org"), terms(folder.path()));
         let long = format!("head -c {} /dev/zero | tr '\\0' a >", input::LONGEST + 1);
         for (editor, expected) in [
             ("true", Ok("as it was")),
@@ -96,14 +157,63 @@ mod tests {
             ("printf '\\377' >", Err("what was edited is no UTF-8, or is too long")),
             (&long, Err("what was edited is too long: a message has room for 60 kB")),
         ] {
-            let edited = edit(editor, "as it was", &draft);
+            let edited = edit(editor, "as it was", &draft, &terms);
             // What is not taken is not lost.
             let lies = format!("; what was written is in {}", draft.display());
             let edited = edited.as_deref().map_err(|why| why.strip_suffix(&lies).unwrap_or(why));
             assert_eq!(edited, expected, "{editor}");
             assert_eq!(draft.exists(), expected.is_err(), "{editor}");
         }
-        let missing = edit("no-such-editor-anywhere", "as it was", &draft);
+        let missing = edit("no-such-editor-anywhere", "as it was", &draft, &terms);
         assert!(missing.is_err_and(|why| why.starts_with("the editor ended with")));
+        // Of nothing nothing is left.
+        let failed = edit("false", " \n", &draft, &terms);
+        assert!(failed.is_err_and(|why| !why.contains("what was written")) && !draft.exists());
+    }
+
+    #[test]
+    fn an_editor_that_a_signal_ended_leaves_its_draft_whatever_it_says() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (draft, terms) = (folder.path().join("draft.org"), terms(folder.path()));
+        let seen = folder.path().join("seen");
+        // It saves and ends well when it is told to end.
+        let editor = format!(
+            "trap 'echo kept >> \"$1\"; exit 0' TERM; echo ready > '{}'; while :; do read x < /dev/null; done; true",
+            seen.display()
+        );
+        let pulls = terms.leash.clone();
+        let watching = std::thread::spawn(move || {
+            while !seen.exists() {
+                std::thread::yield_now();
+            }
+            pulls.pull(rustix::process::Signal::TERM);
+        });
+        let edited = edit(&editor, "as it was", &draft, &terms);
+        watching.join().expect("it is pulled");
+        let lies = format!("; what was written is in {}", draft.display());
+        assert!(edited.as_ref().is_err_and(|why| why.ends_with(&lies)), "{edited:?}");
+        let kept = std::fs::read_to_string(&draft).expect("it is there");
+        assert!(kept.starts_with("as it was"), "{kept}");
+    }
+
+    #[test]
+    fn drafts_that_nobody_edits_any_more_are_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut ended = Command::new("true").spawn().expect("it runs");
+        let gone = ended.id();
+        ended.wait().expect("it ends");
+        let names = [format!("draft-2-{gone}.org"), format!("draft-1-{gone}.org")];
+        let others = ["draft-3-1.org", "draft-x.org", "history", "draft-2-99999999999.org"];
+        for name in names.iter().map(String::as_str).chain(others) {
+            std::fs::write(folder.path().join(name), "x").expect("it is written");
+        }
+        let left = left_behind(folder.path());
+        assert_eq!(left, [&names[1], &names[0]].map(|name| folder.path().join(name)));
+        assert_eq!(left_behind(&folder.path().join("none")), Vec::<PathBuf>::new());
+    }
+
+    fn terms(cache: &Path) -> Terms {
+        let (cache, options) = (cache.to_path_buf(), String::new());
+        Terms { cache, options, leash: Leash::default(), may_stop: Box::new(|| false) }
     }
 }

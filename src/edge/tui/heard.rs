@@ -26,10 +26,17 @@ impl State {
         let payload = message.get("payload").unwrap_or(&empty);
         let action = payload.name_at("action");
         match (message.name_at("type").unwrap_or_default(), action) {
-            ("event", Some("turn-started")) => self.turn_started(payload),
+            ("event", Some("turn-started")) => {
+                let session = message.get("meta").and_then(|meta| meta.text_at("session-id"));
+                self.turn_started(payload, session);
+            }
             ("stream-chunk", _) => self.chunk(payload),
             ("response", Some("turn-done")) => self.turn_done(payload),
-            ("event", Some("plan-parked" | "plan-changed")) => {
+            ("event", Some(told @ ("plan-parked" | "plan-changed"))) => {
+                if told == "plan-parked" {
+                    let session = message.get("meta").and_then(|meta| meta.text_at("session-id"));
+                    self.parked(payload.get("plan").unwrap_or(&empty), session);
+                }
                 let plan = payload.get("plan").and_then(|plan| plan.text_at("id"));
                 self.decided.retain(|decided| Some(decided.as_str()) != plan);
                 self.ask("plans", Plist::new(), What::Plans);
@@ -52,7 +59,20 @@ impl State {
         }
     }
 
-    fn turn_started(&mut self, payload: &Sexp) {
+    /// Tells of a plan that begins to wait; of one of a turn that goes on here its end tells.
+    fn parked(&mut self, plan: &Sexp, session: Option<&str>) {
+        let Some(id) = plan.text_at("id") else { return };
+        if self.is_here(session) && !self.turns.is_empty() {
+            return;
+        }
+        let whose = if self.is_here(session) { "" } else { " of another conversation" };
+        let title = plan.text_at("title").unwrap_or_default();
+        let text =
+            format!("Waits for you{whose}: {id}, {title}. /plans shows what would happen, to approve or deny it.");
+        self.note(Kind::Warning, &text);
+    }
+
+    fn turn_started(&mut self, payload: &Sexp, session: Option<&str>) {
         self.changed = true;
         let name = payload.text_at("turn").unwrap_or_default().to_string();
         // One that goes on from another answers no question that was typed here, but what was decided.
@@ -61,10 +81,12 @@ impl State {
                 self.decided.clear();
                 None
             }
-            None => self.asked.pop_front(),
+            None if self.is_here(session) => self.asked.pop_front(),
+            None => None,
         };
         if self.turns.len() < TURNS {
-            self.turns.push(Turn { name, answer: None, thought: None, said: String::new(), asked });
+            let session = session.map(str::to_string);
+            self.turns.push(Turn { name, session, answer: None, thought: None, said: String::new(), asked });
         }
     }
 
@@ -120,7 +142,15 @@ impl State {
             }
         }
         self.remember(&turn, payload);
-        self.foot(payload, status);
+        let again = turn.asked.filter(|asked| payload.flag_at("again") && asked.again.is_some());
+        match again {
+            // Nothing was begun, as the core there is ending.
+            Some(asked) => {
+                self.unanswered.push_back(asked);
+                self.note(Kind::Note, "The core is ending; this is asked again when another one has the notes.");
+            }
+            None => self.foot(payload, status),
+        }
         self.stopping &= self.busy();
         self.ask("plans", Plist::new(), What::Plans);
         self.ask("status", Plist::new(), What::Status);
@@ -131,8 +161,11 @@ impl State {
 
     /// Keeps what was said for the questions to come.
     fn remember(&mut self, turn: &Turn, payload: &Sexp) {
-        // What a command of the core says is no part of the conversation.
-        if turn.asked.as_deref() == Some("") {
+        // What a command of the core says is no part of the conversation, nor is what was said in another one.
+        let command = turn.asked.as_ref().is_some_and(|asked| asked.text.is_empty());
+        // Of what was asked before nothing is known here, not even how private it is.
+        let known = payload.get("before").is_none() && !payload.flag_at("again");
+        if command || !known || !self.is_here(turn.session.as_deref()) {
             return;
         }
         let private = match payload.get("private") {
@@ -140,12 +173,13 @@ impl State {
             Some(Sexp::Nil) => None,
             Some(value) => Some(value.as_text().unwrap_or("t").to_string()),
         };
-        let said = [("user", turn.asked.as_deref().unwrap_or_default()), ("assistant", turn.said.as_str())];
+        let asked = turn.asked.as_ref().map(|asked| asked.text.as_str()).unwrap_or_default();
+        let said = [("user", asked), ("assistant", turn.said.as_str())];
         let said = said.into_iter().filter(|(_, text)| !text.trim().is_empty());
         let said = said.map(|(role, text)| Said { role, text: text.to_string(), private: private.clone() });
         let said: Vec<Said> = said.collect();
         if !said.is_empty() {
-            self.do_it(Effect::KeepSaid(said.clone()));
+            self.do_it(Effect::KeepSaid(self.conversation.clone(), said.clone()));
         }
         self.go_on_from(said);
     }

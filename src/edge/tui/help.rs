@@ -22,7 +22,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("Ctrl+B", "show or hide the side panel (also Ctrl+X B)"),
     ("Ctrl+X E", "write in an editor of your own"),
     ("Ctrl+L", "draw the screen anew"),
-    ("Ctrl+Z", "back to the shell; fg goes on here"),
+    ("Ctrl+Z", "back to the shell, unless the core runs here; fg goes on"),
     ("?", "this, on an empty line"),
 ];
 

@@ -281,7 +281,10 @@ impl State {
     }
 
     fn control_c(&mut self) {
-        if self.busy() {
+        if !self.unanswered.is_empty() {
+            self.unanswered.clear();
+            self.note(Kind::Note, "It is not asked again.");
+        } else if self.busy() {
             self.interrupt();
         } else if !self.input.is_empty() {
             self.input.take();
@@ -307,6 +310,14 @@ impl State {
         }
         self.stopping = true;
         self.send("interrupt", Plist::new());
+        // What goes on may be of an earlier conversation, after a plan of it was decided about here.
+        let goes_on = |session: &String| self.turns.iter().any(|turn| turn.session.as_ref() == Some(session));
+        let theirs = self.earlier.iter().filter(|(_, session)| goes_on(session)).map(|(name, _)| name);
+        for name in theirs.cloned().collect::<std::collections::BTreeSet<String>>() {
+            if name != self.conversation {
+                self.send_in(&name, "interrupt", Plist::new());
+            }
+        }
     }
 
     /// Shows the side panel, or hides it.

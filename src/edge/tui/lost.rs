@@ -1,22 +1,25 @@
 //! What was asked for and not done: the connection was lost meanwhile, or took nothing.
 
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::tui::parts::Over;
+use crate::edge::tui::parts::{Asked, Over};
 use crate::edge::tui::reader::Of;
-use crate::edge::tui::state::State;
+use crate::edge::tui::state::{Effect, State};
 use crate::edge::tui::transcript::Kind;
 
 impl State {
     /// What was under way is lost; whether it was done is not known.
     pub(super) fn lost(&mut self) {
         self.requests.clear();
-        let under_way = self.busy();
-        for turn in std::mem::take(&mut self.turns) {
-            for entry in [turn.answer, turn.thought].into_iter().flatten() {
-                self.transcript.close(entry, true);
-            }
+        let turns = std::mem::take(&mut self.turns);
+        for entry in turns.iter().flat_map(|turn| [turn.answer, turn.thought]).flatten() {
+            self.transcript.close(entry, true);
         }
-        self.asked.clear();
+        // A turn that goes on from another one answers nothing that could be asked again.
+        let mut under_way = turns.iter().any(|turn| turn.asked.is_none());
+        let asked: Vec<Asked> = turns.into_iter().filter_map(|turn| turn.asked).chain(self.asked.drain(..)).collect();
+        let (named, others): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(|asked| asked.again.is_some());
+        under_way |= !others.is_empty();
+        self.unanswered.extend(named);
         let decided = std::mem::take(&mut self.decided);
         (self.stopping, self.opening) = (false, false);
         if matches!(&self.over, Some(Over::Reader(reader)) if reader.of != Of::Words) {
@@ -32,6 +35,22 @@ impl State {
         }
         if under_way {
             self.note(Kind::Warning, "What was under way may have been done or not: look before you ask again.");
+        }
+        if !self.unanswered.is_empty() {
+            let text = "What you asked is asked again as soon as there is a connection, and nobody is asked twice. \
+                        Ctrl+C lets it be.";
+            self.note(Kind::Note, text);
+        }
+    }
+
+    /// Asks again what nobody has answered, each question by its own name: a core that heard it before asks nobody, and
+    /// says what became of it.
+    pub(super) fn ask_again(&mut self) {
+        for asked in std::mem::take(&mut self.unanswered) {
+            if let Some(message) = &asked.again {
+                self.do_it(Effect::Send(message.clone()));
+                self.asked.push_back(asked);
+            }
         }
     }
 

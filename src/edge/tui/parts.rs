@@ -55,12 +55,23 @@ pub struct Status {
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     pub name: String,
+    /// Its session, as the core calls it.
+    pub session: Option<String>,
     pub answer: Option<EntryId>,
     pub thought: Option<EntryId>,
     /// What is sent back as history.
     pub said: String,
     /// What it answers, where it answers something.
-    pub asked: Option<String>,
+    pub asked: Option<Asked>,
+}
+
+/// What was typed and asked of the core.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    /// A question; of a command, whose answer is no part of the conversation, nothing.
+    pub text: String,
+    /// The message that asks it, when it has a name by which it can be asked again and nobody answers it twice.
+    pub again: Option<String>,
 }
 
 /// Something that was said, as it is sent along with the next question.
@@ -72,6 +83,15 @@ pub struct Said {
     pub text: String,
     /// How private it is, in the words of the protocol.
     pub private: Option<String>,
+}
+
+/// A conversation that goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Talk {
+    /// By which the core knows it; one that was kept by an earlier version has none.
+    pub name: Option<String>,
+    /// What was said in it.
+    pub said: Vec<Said>,
 }
 
 /// What lies over the transcript.

@@ -1,8 +1,11 @@
 //! The loop: keys, messages and signals go to the state; what it wants done is done here.
 
 use crate::edge::peers::home::Home;
+use crate::edge::random;
+use crate::edge::stderr::complain;
 use crate::edge::thread::{self, in_place};
-use crate::edge::tui::aside::{self, Aside, CameBack};
+use crate::edge::tui::aside::{self, Aside, CameBack, Terms};
+use crate::edge::tui::job::Leash;
 use crate::edge::tui::keep;
 use crate::edge::tui::kept::Conversations;
 use crate::edge::tui::link::{Out, live};
@@ -11,13 +14,14 @@ use crate::edge::tui::state::{Effect, Event, State};
 use crate::edge::tui::theme::Theme;
 use parking_lot::FairMutex;
 use ratatui::crossterm::event::{self, Event as Input, MouseEventKind};
-use std::path::PathBuf;
+use rustix::process::Signal as Sent;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
 /// So many events wait at most; who sends more waits itself.
 const WAITING: usize = 1024;
@@ -25,12 +29,15 @@ const WAITING: usize = 1024;
 const FRAME: Duration = Duration::from_millis(33);
 /// What moves has a new picture as often.
 const TICK: Duration = Duration::from_millis(120);
-/// How often it is asked how things stand.
-const POLL: Duration = Duration::from_secs(2);
 /// How long a key is waited for before it is looked whether anybody still wants one.
 const KEYS: Duration = Duration::from_millis(100);
+/// How long what has the terminal may take to end when a signal ends this, once and once more.
+const ENDS: Duration = Duration::from_millis(600);
 /// So many events are taken before one picture.
 const AT_ONCE: usize = 512;
+
+/// Why Ctrl+Z does not stop it.
+const STAYS: &str = "not stopped: the core runs in this terminal, for others too; /quit leaves";
 
 /// What it begins with.
 pub struct Setup {
@@ -42,6 +49,8 @@ pub struct Setup {
     pub cache: PathBuf,
     /// The folder of the project.
     pub project: Option<String>,
+    /// The options that say where things are with which this was started, each behind a blank.
+    pub options: String,
     /// Where others send what is to be told.
     pub told: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
 }
@@ -51,18 +60,32 @@ pub fn ears() -> (mpsc::Sender<Event>, mpsc::Receiver<Event>) {
     mpsc::channel(WAITING)
 }
 
-/// What ends it, apart from the user.
-struct Signals {
+/// The signals that it hears: what ends it, apart from the user, and what stops it.
+pub struct Signals {
     ends: [Signal; 3],
     stop: Signal,
     go_on: Signal,
 }
 
 impl Signals {
-    fn new() -> std::io::Result<Signals> {
+    /// From now on none of them does anything by itself.
+    ///
+    /// # Errors
+    /// When the system does not say when one comes.
+    pub fn new() -> std::io::Result<Signals> {
         let ends = [signal(SignalKind::terminate())?, signal(SignalKind::hangup())?, signal(SignalKind::interrupt())?];
         let stop = signal(SignalKind::from_raw(libc::SIGTSTP))?;
         Ok(Signals { ends, stop, go_on: signal(SignalKind::from_raw(libc::SIGCONT))? })
+    }
+
+    /// Waits until one comes that ends a program.
+    pub async fn end(&mut self) {
+        let [terminate, hangup, interrupt] = &mut self.ends;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }
 
@@ -108,20 +131,23 @@ fn translated(input: Input) -> Option<Event> {
 ///
 /// # Errors
 /// In words, when the terminal cannot be used.
-pub async fn run(setup: Setup, home: Arc<dyn Home>) -> Result<bool, String> {
-    let Setup { theme, store, cache, project, told: (told, mut heard) } = setup;
+pub async fn run(setup: Setup, home: Arc<dyn Home>, signals: &mut Signals) -> Result<bool, String> {
+    let Setup { theme, store, cache, project, options, told: (told, mut heard) } = setup;
     let failed = |error: std::io::Error| format!("the terminal cannot be used: {error}");
-    let mut signals = Signals::new().map_err(failed)?;
     let screen = Screen::take(true).map_err(failed)?;
     let size = screen.size().map_err(failed)?;
-    let state = State::new(size, theme, keep::kept(&cache), project);
+    let seed = random::bytes().map_err(|error| format!("the system gives no random bytes: {error}"))?;
+    let mut state = State::new(size, theme, keep::kept(&cache), project, seed);
+    (state.news, state.options) = (in_place(|| news(&cache)), options);
     let held = Arc::default();
     let keys = read_keys(Arc::clone(&held)).map_err(failed)?;
     let (out, outgoing) = mpsc::channel(WAITING);
     let kept = Conversations::beside(&store);
-    let link = tokio::spawn(async move { live(&store, home, told, outgoing).await });
-    let mut running = Running { state, screen, keys, held, out, cache, kept, aside: None };
-    let ended = running.go(&mut heard, &mut signals).await;
+    let here = home.clone();
+    let link = tokio::spawn(async move { live(&store, here, told, outgoing).await });
+    let mut running =
+        Running { state, screen, keys, held, out, cache, kept, home, aside: None, leash: Leash::default() };
+    let ended = running.go(&mut heard, signals).await;
     link.abort();
     drop(running);
     ended
@@ -136,8 +162,20 @@ struct Running {
     out: mpsc::Sender<Out>,
     cache: PathBuf,
     kept: Conversations,
+    home: Arc<dyn Home>,
     /// What has the terminal, as long as it does: nothing is drawn then, and signals of the keyboard are its own.
     aside: Option<(Aside, JoinHandle<CameBack>)>,
+    /// By this it is ended.
+    leash: Leash,
+}
+
+/// Says which drafts were left behind, if any were.
+fn news(cache: &Path) -> Option<String> {
+    let left: Vec<String> = aside::left_behind(cache).iter().map(|path| path.display().to_string()).collect();
+    (!left.is_empty()).then(|| {
+        let left = left.join(", ");
+        format!("What you were writing when an editor or this terminal ended is kept; remove it when it is done with: {left}")
+    })
 }
 
 /// What comes next.
@@ -154,9 +192,8 @@ enum Next {
 impl Running {
     async fn go(&mut self, heard: &mut mpsc::Receiver<Event>, signals: &mut Signals) -> Result<bool, String> {
         let gone = |error: std::io::Error| format!("the terminal is gone: {error}");
-        let (mut tick, mut poll) = (interval(TICK), interval(POLL));
+        let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // A key is answered at once; the rest may wait for the next picture.
         let (mut drawn, mut at_once) = (Instant::now() - FRAME, true);
         loop {
@@ -184,11 +221,13 @@ impl Running {
                 () = sleep_until(due), if self.state.changed && draws => Next::Draw,
                 event = heard.recv() => event.map_or(Next::Gone, Next::Event),
                 _ = tick.tick(), if self.state.busy() => Next::Event(Event::Tick),
-                _ = poll.tick() => Next::Event(Event::Poll),
             };
             match next {
-                Next::Signal | Next::Gone => return Ok(true),
-                Next::Stop => self.suspend().map_err(gone)?,
+                Next::Signal | Next::Gone => {
+                    self.end_aside().await;
+                    return Ok(true);
+                }
+                Next::Stop => self.suspend().await.map_err(gone)?,
                 Next::GoOn if draws => self.enter().map_err(gone)?,
                 Next::GoOn | Next::Draw => {}
                 Next::Back(came) => {
@@ -251,8 +290,8 @@ impl Running {
                     self.state.hint = Some(format!("what you typed is not kept for next time: {error}"));
                 }
             }
-            Effect::KeepSaid(said) => {
-                if let Err(error) = in_place(|| self.kept.keep(&said, jiff::Timestamp::now())) {
+            Effect::KeepSaid(name, said) => {
+                if let Err(error) = in_place(|| self.kept.keep(&name, &said, jiff::Timestamp::now())) {
                     self.state.hint = Some(format!("what was said is not kept for next time: {error}"));
                 }
             }
@@ -266,7 +305,7 @@ impl Running {
                 return Ok(Some(Event::Resumed(said)));
             }
             Effect::Aside(aside) => self.give(aside),
-            Effect::Suspend => self.suspend()?,
+            Effect::Suspend => self.suspend().await?,
             Effect::Repaint => self.screen.clear()?,
             Effect::Mouse(ours) => self.screen.take_mouse(ours)?,
         }
@@ -279,12 +318,36 @@ impl Running {
             return;
         }
         self.screen.leave();
-        let (held, cache, what) = (self.held.clone(), self.cache.clone(), aside.clone());
+        let (held, what) = (self.held.clone(), aside.clone());
+        let (home, runtime) = (self.home.clone(), tokio::runtime::Handle::current());
+        let terms = Terms {
+            cache: self.cache.clone(),
+            options: self.state.options.clone(),
+            leash: self.leash.clone(),
+            may_stop: Box::new(move || !runtime.block_on(home.is_here())),
+        };
         let running = tokio::task::spawn_blocking(move || {
             let _keys = held.lock();
-            aside::run(&what, &cache)
+            aside::run(&what, &terms)
         });
         self.aside = Some((aside, running));
+    }
+
+    /// Ends what has the terminal, and says where what was written there lies.
+    async fn end_aside(&mut self) {
+        let Some((_, mut running)) = self.aside.take() else { return };
+        let mut ended = None;
+        for signal in [Sent::TERM, Sent::KILL] {
+            self.leash.pull(signal);
+            ended = timeout(ENDS, &mut running).await.ok();
+            if ended.is_some() {
+                break;
+            }
+        }
+        self.screen.restore();
+        if let Some(Ok(Err(why))) = ended {
+            complain(&format!("passepartout: {why}"));
+        }
     }
 
     /// Takes the terminal again.
@@ -302,8 +365,14 @@ impl Running {
         }
     }
 
-    /// Stops this process, as Ctrl+Z does in a shell, and comes back when the shell goes on with it.
-    fn suspend(&mut self) -> std::io::Result<()> {
+    /// Stops this process, as Ctrl+Z does in a shell, and comes back when the shell goes on with it. A core that runs
+    /// here is not stopped: jobs, messengers and whoever joined it would stand still, and no command could have the
+    /// notes.
+    async fn suspend(&mut self) -> std::io::Result<()> {
+        if self.home.is_here().await {
+            self.state.hint(STAYS);
+            return Ok(());
+        }
         self.screen.leave();
         let process = rustix::process::getpid();
         rustix::process::kill_process(process, rustix::process::Signal::STOP).map_err(std::io::Error::from)?;

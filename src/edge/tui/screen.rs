@@ -63,6 +63,12 @@ impl Screen {
         let _ = disable_raw_mode();
     }
 
+    /// Gives back what a program that had the terminal left of it when it was ended.
+    pub fn restore(&mut self) {
+        self.taken = true;
+        self.leave();
+    }
+
     /// Draws all of it anew.
     ///
     /// # Errors

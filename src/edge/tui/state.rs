@@ -2,13 +2,15 @@
 
 use crate::domain::sexp::plist::{Plist, message};
 use crate::domain::sexp::reader::Sexp;
+use crate::edge::runtime::clients::tui_session;
 use crate::edge::tui::aside::{Aside, CameBack};
 use crate::edge::tui::history::History;
 use crate::edge::tui::input::Input;
 use crate::edge::tui::kept::Kept;
 use crate::edge::tui::layout::{Areas, areas};
-use crate::edge::tui::parts::{Gates, Over, Plan, Said, Search, Spent, Status, Turn, What};
-use crate::edge::tui::reader::{Asked, Of, Reader};
+use crate::edge::tui::names::Names;
+use crate::edge::tui::parts::{Asked, Gates, Over, Plan, Said, Search, Spent, Status, Talk, Turn, What};
+use crate::edge::tui::reader::{self, Of, Reader};
 use crate::edge::tui::theme::Theme;
 use crate::edge::tui::transcript::{Kind, Look, Transcript};
 use ratatui::crossterm::event::KeyEvent;
@@ -34,15 +36,13 @@ pub enum Event {
     /// The conversations that are kept, the newest first, or why they cannot be read.
     Sessions(Result<Vec<Kept>, String>),
     /// What was said in one of them, which goes on now, or why it does not.
-    Resumed(Result<Vec<Said>, String>),
+    Resumed(Result<Talk, String>),
     /// What had the terminal gave it back.
     Back(Aside, CameBack),
     /// What was shown stands on the screen.
     Drawn,
     /// Time for the next picture of what moves.
     Tick,
-    /// Time to ask how things stand.
-    Poll,
 }
 
 /// How the connection stands.
@@ -74,8 +74,8 @@ pub enum Effect {
     Send(String),
     /// Keep this history.
     Keep(Vec<String>),
-    /// Keep what was said beyond the end of this program.
-    KeepSaid(Vec<Said>),
+    /// Keep what was said in the conversation of this name beyond the end of this program.
+    KeepSaid(String, Vec<Said>),
     /// What is said next begins another conversation.
     BeginAnew,
     /// List the conversations that are kept.
@@ -95,6 +95,9 @@ pub enum Effect {
     /// End.
     Quit,
 }
+
+/// So many conversations of before are remembered, whose turns may go on.
+const EARLIER: usize = 16;
 
 /// All of it.
 pub struct State {
@@ -144,15 +147,27 @@ pub struct State {
     pub silent: bool,
     /// The folder of the project.
     pub project: Option<String>,
+    /// Something to say as soon as there is a connection.
+    pub news: Option<String>,
+    /// The options that say where things are with which this was started, each behind a blank.
+    pub options: String,
     /// Ctrl+X was pressed.
     pub(super) prefix: bool,
     /// Questions that have no turn yet.
-    pub(super) asked: VecDeque<String>,
+    pub(super) asked: VecDeque<Asked>,
+    /// Questions of which it is not known what became of them; they are asked again, once there is a connection.
+    pub(super) unanswered: VecDeque<Asked>,
     pub(super) turns: Vec<Turn>,
     pub(super) said: VecDeque<Said>,
     pub(super) requests: BTreeMap<i64, What>,
     pub(super) numbers: i64,
     pub(super) stopping: bool,
+    /// Makes the names of conversations.
+    pub(super) names: Names,
+    /// The name of the one that goes on; nobody else is told it.
+    pub(super) conversation: String,
+    /// The names of those before, and as what the core knows each: a plan of one may be decided about later.
+    pub(super) earlier: VecDeque<(String, String)>,
     /// Plans about which a decision was sent that nothing came of yet.
     pub(super) decided: Vec<String>,
     /// What was said comes from another conversation, of which the core does not know that it was this one.
@@ -167,8 +182,10 @@ pub struct State {
 }
 
 impl State {
-    /// Begins, with lines that were typed before.
-    pub fn new(size: (u16, u16), theme: Theme, history: Vec<String>, project: Option<String>) -> State {
+    /// Begins, with lines that were typed before, and with random bytes of which names are made that nobody can guess.
+    pub fn new(size: (u16, u16), theme: Theme, history: Vec<String>, project: Option<String>, seed: [u8; 32]) -> State {
+        let mut names = Names::new(seed);
+        let conversation = names.make();
         State {
             size,
             theme,
@@ -193,13 +210,19 @@ impl State {
             changed: true,
             silent: false,
             project,
+            news: None,
+            options: String::new(),
             prefix: false,
             asked: VecDeque::new(),
+            unanswered: VecDeque::new(),
             turns: Vec::new(),
             said: VecDeque::new(),
             requests: BTreeMap::new(),
             numbers: 0,
             stopping: false,
+            names,
+            conversation,
+            earlier: VecDeque::new(),
             decided: Vec::new(),
             resumed: false,
             kept: None,
@@ -241,11 +264,6 @@ impl State {
                 if self.busy() {
                     self.spin = self.spin.wrapping_add(1);
                     self.changed = true;
-                }
-            }
-            Event::Poll => {
-                if self.is_up() && !self.requests.values().any(|what| *what == What::Status) {
-                    self.ask("status", Plist::new(), What::Status);
                 }
             }
         }
@@ -298,9 +316,37 @@ impl State {
         self.effects.push(effect);
     }
 
-    /// Sends an event.
+    /// Sends an event, in the conversation that goes on.
     pub(super) fn send(&mut self, sensor: &str, payload: Plist) {
-        self.do_it(Effect::Send(message("event", payload.keyword("sensor", sensor)).build().to_string()));
+        let conversation = self.conversation.clone();
+        self.send_in(&conversation, sensor, payload);
+    }
+
+    /// Sends an event in a conversation.
+    pub(super) fn send_in(&mut self, conversation: &str, sensor: &str, payload: Plist) {
+        self.do_it(Effect::Send(event(conversation, sensor, payload)));
+    }
+
+    /// Asks a question in the conversation that goes on, by a name of its own: nobody is asked twice by it.
+    pub(super) fn ask_once(&mut self, text: &str, payload: Plist) {
+        let payload = payload.text("once", self.names.make());
+        let message = event(&self.conversation, "user-input", payload);
+        self.asked.push_back(Asked { text: text.to_string(), again: Some(message.clone()) });
+        self.do_it(Effect::Send(message));
+    }
+
+    /// Goes on in another conversation.
+    pub(super) fn go_over_to(&mut self, name: String) {
+        let before = std::mem::replace(&mut self.conversation, name);
+        self.earlier.extend(tui_session(&before).map(|session| (before, session)));
+        if self.earlier.len() > EARLIER {
+            self.earlier.pop_front();
+        }
+    }
+
+    /// Whether a session of the core is the conversation that goes on; what names none is of it.
+    pub(super) fn is_here(&self, session: Option<&str>) -> bool {
+        session.is_none_or(|session| tui_session(&self.conversation).as_deref() == Some(session))
     }
 
     /// Asks something of the core.
@@ -308,7 +354,8 @@ impl State {
         self.numbers += 1;
         self.requests.insert(self.numbers, what);
         let payload = payload.keyword("action", action).int("request", self.numbers);
-        self.do_it(Effect::Send(message("request", payload).build().to_string()));
+        let said = message("request", payload).plist("meta", named(&self.conversation));
+        self.do_it(Effect::Send(said.build().to_string()));
     }
 
     /// Takes up the connection, or its end.
@@ -327,6 +374,9 @@ impl State {
                 } else {
                     self.note(Kind::Note, "Connected.");
                 }
+                if let Some(news) = self.news.take() {
+                    self.note(Kind::Note, &news);
+                }
                 if let Some(why) = doubt {
                     self.note(Kind::Warning, &format!("Plans cannot be approved here: {why}"));
                 }
@@ -334,6 +384,7 @@ impl State {
                 self.ask("hello", Plist::new().text("version", env!("CARGO_PKG_VERSION")), What::Done);
                 self.ask("status", Plist::new(), What::Status);
                 self.ask("plans", Plist::new(), What::Plans);
+                self.ask_again();
                 return;
             }
             Linked::Down(why, _) => {
@@ -424,8 +475,8 @@ impl State {
     fn paste(&mut self, text: &str) {
         let fitted = match (&mut self.over, &mut self.search) {
             (Some(Over::Reader(reader)), _) => match &mut reader.asked {
-                Asked::Reason { reason, .. } => reason.insert(&text.replace(['\n', '\r'], " ")),
-                Asked::Nothing | Asked::Yes => true,
+                reader::Asked::Reason { reason, .. } => reason.insert(&text.replace(['\n', '\r'], " ")),
+                reader::Asked::Nothing | reader::Asked::Yes => true,
             },
             (Some(Over::Palette(words, at)), _) => {
                 *at = 0;
@@ -442,4 +493,14 @@ impl State {
             self.hint("not all of it was taken: a message has room for 60 kB");
         }
     }
+}
+
+/// Returns what names the conversation of a message.
+fn named(conversation: &str) -> Plist {
+    Plist::new().text("session-id", conversation)
+}
+
+/// Returns an event of a conversation.
+fn event(conversation: &str, sensor: &str, payload: Plist) -> String {
+    message("event", payload.keyword("sensor", sensor)).plist("meta", named(conversation)).build().to_string()
 }

@@ -4,7 +4,7 @@ use crate::domain::inert::exact;
 use crate::domain::sexp::plist::Plist;
 use crate::edge::tui::aside::{Aside, CameBack};
 use crate::edge::tui::kept::Kept;
-use crate::edge::tui::parts::Said;
+use crate::edge::tui::parts::{Said, Talk};
 use crate::edge::tui::state::{Effect, State};
 use crate::edge::tui::transcript::Kind;
 
@@ -59,22 +59,26 @@ impl State {
     }
 
     /// Goes on with what was said in another conversation.
-    pub(super) fn resumed(&mut self, said: Result<Vec<Said>, String>) {
-        let said = match said {
-            Ok(said) => said,
+    pub(super) fn resumed(&mut self, talk: Result<Talk, String>) {
+        let Talk { name, said } = match talk {
+            Ok(talk) => talk,
             Err(why) => return self.note(Kind::Warning, &format!("That conversation cannot be read: {why}")),
         };
         self.over = None;
         self.transcript.clear();
         self.said.clear();
+        self.unanswered.clear();
         if self.is_up() {
             self.send("interrupt", Plist::new().flag("closed", true));
         }
+        // Nobody knows what one without a name drew on.
+        self.resumed = name.is_none();
+        let name = name.unwrap_or_else(|| self.names.make());
+        self.go_over_to(name);
         for Said { role, text, private: _ } in &said {
             self.transcript.push(if *role == "user" { Kind::User } else { Kind::Answer }, text);
         }
         self.go_on_from(said);
-        self.resumed = true;
         self.note(Kind::Note, "It goes on from here. What was changed meanwhile in your notes is read anew.");
     }
 
@@ -96,7 +100,11 @@ impl State {
             (Aside::Configure, Ok(_)) => {
                 let text = "What was set up counts when the core begins anew: leave with /quit and begin again, or end \
                             the one that runs elsewhere.";
-                self.note(Kind::Note, text);
+                let beside = match self.options.as_str() {
+                    "" => String::new(),
+                    options => format!(" What you began this terminal with goes before it:{options}"),
+                };
+                self.note(Kind::Note, &format!("{text}{beside}"));
             }
             (Aside::Editor(_), Ok(None)) => {}
         }
