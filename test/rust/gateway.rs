@@ -4,8 +4,9 @@ use crate::runtime::says;
 use crate::support::engine::{Home, origin};
 use crate::support::fake_server::FakeServer;
 use passepartout::domain::gateway::door::{CODE, Door, code};
-use passepartout::domain::gateway::split::{MOST, split};
-use passepartout::domain::gateway::{Arrived, Meaning, Message, fresh, meaning};
+use passepartout::domain::gateway::seen::{NAMES, Seen};
+use passepartout::domain::gateway::split::{Limit, MOST, split};
+use passepartout::domain::gateway::{Arrived, Mark, Meaning, Message, meaning};
 use passepartout::domain::signal::{Origin, Rights, Source};
 use passepartout::edge::runtime::Core;
 use proptest::prelude::*;
@@ -90,15 +91,30 @@ fn codes_use_every_random_byte() {
 }
 
 #[test]
-fn what_came_is_put_in_order_and_counts_once() {
-    let one = |number| Arrived { number, message: None };
-    let found = fresh([5, 3, 5, 2, 9, 3].map(one).into(), 3);
-    assert_eq!(found.iter().map(|one| one.number).collect::<Vec<_>>(), [5, 9]);
+fn what_came_counts_once_and_is_in_order() {
+    let named = |sender: &str, name: &str| Mark::Name { sender: sender.into(), name: name.into() };
+    let check = |seen: &[Mark], came: &[Mark], taken: &[Mark]| {
+        let mut known = Seen::default();
+        seen.iter().for_each(|mark| known.note(mark));
+        let came = came.iter().map(|mark| Arrived { mark: mark.clone(), message: None }).collect();
+        let found: Vec<Mark> = known.fresh(came).into_iter().map(|one| one.mark).collect();
+        assert_eq!(found, taken, "{seen:?}");
+    };
+    check(&[Mark::Number(3)], &[5, 3, 5, 2, 9, 3].map(Mark::Number), &[5, 9].map(Mark::Number));
+    // Names have no order of their own: they stay as they came, and each sender has its own.
+    let came = [named("a", "9"), named("b", "7"), named("a", "8"), named("a", "9"), named("a", "7")];
+    check(&[named("a", "7")], &came, &[named("a", "9"), named("b", "7"), named("a", "8")]);
+    // The last ones are known, however many came of somebody else.
+    let mut many: Vec<Mark> = (0..=NAMES).map(|n| named("a", &n.to_string())).collect();
+    many.extend((0..1_000).map(|n| named("b", &n.to_string())));
+    check(&many, &[named("a", "0"), named("a", "1"), named("a", "64")], &[named("a", "0")]);
 }
 
 #[test]
 fn answers_are_cut_where_it_hurts_least() {
-    let check = |text: &str, limit: usize, parts: &[&str]| assert_eq!(split(text, limit), parts, "{text:?}");
+    let check = |text: &str, limit: usize, parts: &[&str]| {
+        assert_eq!(split(text, Limit::Utf16(limit)), parts, "{text:?}");
+    };
     check("", 10, &[]);
     check(" \n ", 10, &[]);
     check("short", 10, &["short"]);
@@ -109,7 +125,11 @@ fn answers_are_cut_where_it_hurts_least() {
     check("𝄞𝄞𝄞", 4, &["𝄞𝄞", "𝄞"]);
     check("text\n\n```\na\n\nb\n```\nend", 15, &["text", "```\na\n\nb\n```", "end"]);
     check("t\n#+begin_src c\nx\n\ny\n#+end_src\nend", 33, &["t\n#+begin_src c\nx\n\ny\n#+end_src", "end"]);
-    let long = split(&"word ".repeat(100_000), 4_096);
+    // A character counts as its messenger counts it.
+    assert_eq!(split("äöü𝄞", Limit::Utf16(4)), ["äöü", "𝄞"]);
+    assert_eq!(split("äöü𝄞", Limit::Utf8(4)), ["äö", "ü", "𝄞"]);
+    assert_eq!(split("𝄞𝄞", Limit::Utf8(1)), ["𝄞", "𝄞"], "it ends whatever the limit is");
+    let long = split(&"word ".repeat(100_000), Limit::Utf16(4_096));
     assert_eq!(long.len(), MOST);
     assert!(long.last().is_some_and(|last| last.contains("ask in Emacs")));
 }
@@ -117,12 +137,15 @@ fn answers_are_cut_where_it_hurts_least() {
 proptest! {
     #[test]
     fn no_part_is_too_long_and_nothing_but_white_space_is_lost(text in "[a-z𝄞\\n` ]{0,300}", limit in 60_usize..120) {
-        let parts = split(&text, limit);
-        for part in &parts {
-            prop_assert!(part.encode_utf16().count() <= limit && !part.trim().is_empty());
-        }
         let solid = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-        prop_assert!(parts.len() == MOST || solid(&parts.concat()) == solid(&text));
+        for counted in [Limit::Utf16(limit), Limit::Utf8(limit)] {
+            let parts = split(&text, counted);
+            for part in &parts {
+                let length = if let Limit::Utf8(_) = counted { part.len() } else { part.encode_utf16().count() };
+                prop_assert!(length <= limit && !part.trim().is_empty());
+            }
+            prop_assert!(parts.len() == MOST || solid(&parts.concat()) == solid(&text));
+        }
     }
 }
 

@@ -5,12 +5,13 @@
 
 use crate::domain::audit::Ruling;
 use crate::domain::gateway::door::{self, Door};
-use crate::domain::gateway::{Message, Platform};
+use crate::domain::gateway::seen::Seen;
+use crate::domain::gateway::{Mark, Message, Platform};
 use crate::domain::port::LogLevel;
 use crate::domain::signal::{Origin, Source};
 use crate::edge::engine::record::kind;
 use crate::edge::engine::{Engine, audit};
-use crate::edge::gateway::{Telegram, is_loopback};
+use crate::edge::gateway::{Messenger, Telegram, is_loopback};
 use crate::edge::thread::aside;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -31,8 +32,6 @@ pub(in crate::edge) struct Gateways {
     deciding: tokio::sync::Mutex<()>,
     /// Held over a count of what is open and its keeping: of two, the later one is kept last.
     counting: tokio::sync::Mutex<()>,
-    /// Something about them changed.
-    wake: Arc<Notify>,
 }
 
 /// One messenger.
@@ -41,8 +40,10 @@ struct Gateway {
     linked: bool,
     named: Option<String>,
     state: String,
-    /// Of which account, and the number of what came last by it: each counts by itself.
-    mark: (String, i64),
+    /// Something about it changed.
+    wake: Arc<Notify>,
+    /// What came already by each account.
+    seen: BTreeMap<String, Seen>,
     /// How many messages of each sender were taken and are not answered yet.
     open: BTreeMap<String, i64>,
     door: Door,
@@ -90,9 +91,22 @@ impl Engine {
             let gateway = known.entry(platform).or_default();
             let of_it = |key: &str| key == platform.name();
             gateway.linked = linked.iter().any(|record| of_it(&record.key) && record.body["linked"] == true);
-            if let Some(record) = marks.iter().find(|record| of_it(&record.key)) {
+            for record in &marks {
                 let account = record.body["account"].as_str().unwrap_or_default().to_string();
-                gateway.mark = (account, record.body["number"].as_i64().unwrap_or(0));
+                let seen = gateway.seen.entry(account);
+                match record.key.split_once(' ') {
+                    None if of_it(&record.key) => {
+                        seen.or_default().note(&Mark::Number(record.body["number"].as_i64().unwrap_or(0)));
+                    }
+                    Some((named, sender)) if of_it(named) => {
+                        let names = record.body["names"].as_array().into_iter().flatten();
+                        let seen = seen.or_default();
+                        for name in names.filter_map(serde_json::Value::as_str) {
+                            seen.note(&Mark::Name { sender: sender.to_string(), name: name.to_string() });
+                        }
+                    }
+                    Some(_) | None => {}
+                }
             }
             gateway.open = open
                 .iter()
@@ -116,9 +130,9 @@ impl Engine {
         work(self.gateways.known.lock().entry(platform).or_default())
     }
 
-    /// Returns what tells that something about messengers changed.
-    pub(in crate::edge) fn gateways_wake(&self) -> Arc<Notify> {
-        self.gateways.wake.clone()
+    /// Returns what tells that something about a messenger changed.
+    pub(in crate::edge) fn gateway_wake(&self, platform: Platform) -> Arc<Notify> {
+        self.with_gateway(platform, |gateway| gateway.wake.clone())
     }
 
     /// Returns whether the user linked a messenger.
@@ -130,7 +144,13 @@ impl Engine {
     ///
     /// # Errors
     /// What is missing, in words for the user.
-    pub(in crate::edge) fn telegram(&self) -> Result<Telegram, String> {
+    pub(in crate::edge) fn messenger(&self, platform: Platform) -> Result<Arc<dyn Messenger>, String> {
+        match platform {
+            Platform::Telegram => Ok(Arc::new(self.telegram()?)),
+        }
+    }
+
+    fn telegram(&self) -> Result<Telegram, String> {
         let wrong = || "TELEGRAM_URL is no address; it begins with https://".to_string();
         let base = reqwest::Url::parse(&self.config.telegram_url).map_err(|_| wrong())?;
         let token = self.vault.token(Platform::Telegram.name(), "TELEGRAM_BOT_TOKEN", &self.config.telegram_url);
@@ -151,9 +171,9 @@ impl Engine {
         });
     }
 
-    /// Returns the number of what came last by an account; 0 where nothing came by it.
-    pub(in crate::edge) fn gateway_mark(&self, platform: Platform, account: &str) -> i64 {
-        self.with_gateway(platform, |gateway| if gateway.mark.0 == account { gateway.mark.1 } else { 0 })
+    /// Returns what came already by an account.
+    pub(in crate::edge) fn gateway_seen(&self, platform: Platform, account: &str) -> Seen {
+        self.with_gateway(platform, |gateway| gateway.seen.get(account).cloned().unwrap_or_default())
     }
 
     /// Stores that something came by an account.
@@ -161,11 +181,19 @@ impl Engine {
         &self,
         platform: Platform,
         account: &str,
-        number: i64,
+        mark: &Mark,
     ) -> Result<(), String> {
-        let body = json!({ "account": account, "number": number });
-        self.append(kind::GATEWAY_MARK, platform.name(), body).await?;
-        self.with_gateway(platform, |gateway| gateway.mark = (account.to_string(), number));
+        let mut seen = self.gateway_seen(platform, account);
+        seen.note(mark);
+        let (key, body) = match mark {
+            Mark::Number(number) => (platform.name().to_string(), json!({ "account": account, "number": number })),
+            Mark::Name { sender, .. } => {
+                let names: Vec<&str> = seen.names(sender).collect();
+                (key(platform, sender), json!({ "account": account, "names": names }))
+            }
+        };
+        self.append(kind::GATEWAY_MARK, &key, body).await?;
+        self.with_gateway(platform, |gateway| gateway.seen.insert(account.to_string(), seen));
         Ok(())
     }
 
@@ -208,9 +236,7 @@ impl Engine {
     /// Returns every messenger.
     pub fn gateways(&self) -> Vec<ListedGateway> {
         let listed = |platform: Platform| {
-            let missing = match platform {
-                Platform::Telegram => self.telegram().err(),
-            };
+            let missing = self.messenger(platform).err();
             self.with_gateway(platform, |gateway| ListedGateway {
                 platform,
                 configured: missing.is_none(),
@@ -240,14 +266,14 @@ impl Engine {
         may_link(origin)?;
         self.load_gateways().await?;
         let _one = self.gateways.deciding.lock().await;
-        match platform {
-            Platform::Telegram => self.telegram().map(drop)?,
-        }
+        self.messenger(platform).map(drop)?;
         let what = format!("the gateway {} is linked", platform.name());
         let record = (kind::GATEWAY, platform.name().to_string(), json!({ "linked": true }));
         self.keep_gateway(origin, Ruling::Confirmed, (&what, record)).await?;
-        self.with_gateway(platform, |gateway| gateway.linked = true);
-        self.gateways.wake.notify_one();
+        self.with_gateway(platform, |gateway| {
+            gateway.linked = true;
+            gateway.wake.notify_one();
+        });
         Ok(format!("{what}; who may write is said with a pairing code"))
     }
 
@@ -259,8 +285,10 @@ impl Engine {
         may_take_away(origin)?;
         self.load_gateways().await?;
         let _one = self.gateways.deciding.lock().await;
-        self.with_gateway(platform, |gateway| (gateway.linked, gateway.named) = (false, None));
-        self.gateways.wake.notify_one();
+        self.with_gateway(platform, |gateway| {
+            (gateway.linked, gateway.named) = (false, None);
+            gateway.wake.notify_one();
+        });
         let what = format!("the gateway {} is not linked any more", platform.name());
         let record = (kind::GATEWAY, platform.name().to_string(), json!({ "linked": false }));
         self.keep_gateway(origin, Ruling::Revoked, (&what, record)).await?;

@@ -8,6 +8,7 @@ mod telegram;
 
 pub(in crate::edge) use telegram::{Telegram, is_loopback};
 
+use crate::domain::gateway::seen::Seen;
 use crate::domain::gateway::{Arrived, Platform};
 use async_trait::async_trait;
 use std::time::Duration;
@@ -18,14 +19,15 @@ pub(in crate::edge) trait Messenger: Send + Sync {
     /// Returns which one it is.
     fn platform(&self) -> Platform;
 
-    /// Returns by which account it is reached; numbers of what comes are those of one account. It is no secret.
+    /// Returns by which account it is reached; marks of what comes are those of one account. It is no secret.
     fn account(&self) -> &str;
 
     /// Finds out under what name it is linked.
     async fn linked_as(&self) -> Result<String, Trouble>;
 
-    /// Waits for what comes behind a number, and returns it in whatever order; nothing, when nothing came for a while.
-    async fn receive(&self, after: i64) -> Result<Vec<Arrived>, Trouble>;
+    /// Waits for what comes, and returns it in whatever order, perhaps with what came before; nothing, when nothing came
+    /// for a while.
+    async fn receive(&self, seen: &Seen) -> Result<Vec<Arrived>, Trouble>;
 
     /// Sends one message, once.
     async fn send(&self, to: &str, text: &str) -> Result<(), Trouble>;

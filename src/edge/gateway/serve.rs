@@ -1,7 +1,7 @@
 //! Serves one messenger: takes what comes, in order and once, runs a turn for each message of who was let in, and answers.
 
 use crate::domain::gateway::split::split;
-use crate::domain::gateway::{Arrived, Meaning, Message, fresh, meaning};
+use crate::domain::gateway::{Arrived, Meaning, Message, meaning};
 use crate::domain::id::SessionId;
 use crate::domain::label::Privacy;
 use crate::domain::port::LogLevel;
@@ -95,11 +95,11 @@ pub(in crate::edge) async fn serve(engine: Weak<Engine>, messenger: Arc<dyn Mess
         (Chats { engine: engine.clone(), sender, open: HashMap::new(), tasks: JoinSet::new() }, 0);
     let (platform, mut named) = (messenger.platform(), false);
     loop {
-        let Some(after) = engine.upgrade().map(|engine| engine.gateway_mark(platform, messenger.account())) else {
+        let Some(seen) = engine.upgrade().map(|engine| engine.gateway_seen(platform, messenger.account())) else {
             return;
         };
         let came = match named {
-            true => messenger.receive(after).await.map(|arrived| fresh(arrived, after)),
+            true => messenger.receive(&seen).await.map(|arrived| seen.fresh(arrived)),
             false => messenger.linked_as().await.map(|name| {
                 named = true;
                 engine.upgrade().iter().for_each(|engine| {
@@ -153,7 +153,10 @@ impl Chats {
             if let Some(message) = &message {
                 engine.count_open(platform, &message.sender, 1).await;
             }
-            let marked = engine.mark_gateway(platform, self.sender.messenger.account(), one.number).await;
+            let marked = match one.mark.is_kept(message.is_some()) {
+                true => engine.mark_gateway(platform, self.sender.messenger.account(), &one.mark).await,
+                false => Ok(()),
+            };
             match (message, marked) {
                 (Some(message), Ok(())) => self.hand_on(engine, message).await,
                 (None, Ok(())) => {}
