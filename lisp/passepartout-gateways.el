@@ -38,6 +38,9 @@
 (defconst passepartout-gateways--buffer-name "*Passepartout gateways*"
   "The name of the buffer of messengers.")
 
+(defconst passepartout-gateways--platforms '("telegram" "signal")
+  "The messengers, by their names.")
+
 (defvar passepartout-gateways-mode-map
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map tabulated-list-mode-map)
@@ -122,13 +125,18 @@ They send it as a message, within ten minutes; then let them in with
   (interactive
    (list (or (car (and (derived-mode-p 'passepartout-gateways-mode)
                        (tabulated-list-get-id)))
-             "telegram")))
+             (completing-read "Messenger: " passepartout-gateways--platforms
+                              nil t))))
   (passepartout-gateways--do
    :pair platform nil
    (lambda (payload)
      (message "Passepartout: have %s sent within ten minutes, then press a \
 at its sender in M-x passepartout-gateways"
               (passepartout-view-line (plist-get payload :code) 20)))))
+
+(defun passepartout-gateways--short (sender)
+  "Return SENDER, and of the long name of an account its beginning."
+  (if (> (length sender) 20) (concat (substring sender 0 8) "…") sender))
 
 (defun passepartout-gateways--entries (payload)
   "Return the rows of PAYLOAD, the answer of the core."
@@ -152,7 +160,7 @@ at its sender in M-x passepartout-gateways"
                                 (t 'stranger))))
               (push (list (list platform sender state)
                           (vector platform ""
-                                  (concat sender " "
+                                  (concat (passepartout-gateways--short sender) " "
                                           (passepartout-view-line
                                            (plist-get known :name) 60))
                                   (pcase state

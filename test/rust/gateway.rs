@@ -1,5 +1,7 @@
 //! Messengers: who is let in, what a message comes to, and a Telegram that behaves, misbehaves and vanishes.
 
+mod signal;
+
 use crate::runtime::says;
 use crate::support::engine::{Home, origin};
 use crate::support::fake_server::FakeServer;
@@ -301,7 +303,11 @@ fn update(number: i64, from: i64, text: &str) -> Value {
     }})
 }
 
-/// A core whose Telegram is fake.
+fn telegram(fake: &Fake, token: &str) -> [(&'static str, String); 2] {
+    [("TELEGRAM_URL", format!("http://127.0.0.1:{}", fake.port)), ("TELEGRAM_BOT_TOKEN", token.to_string())]
+}
+
+/// A core whose messengers are fake.
 struct Running {
     core: Core,
     heard: Vec<String>,
@@ -315,23 +321,23 @@ impl Running {
 
     /// With a model of its own.
     fn start_with(home: &Home, fake: &Fake, server: Option<&FakeServer>) -> Running {
-        Running::begin(home, fake, (TOKEN, server))
+        Running::begin(home, &telegram(fake, TOKEN), server)
     }
 
     fn start_as(home: &Home, fake: &Fake, token: &str) -> Running {
-        Running::begin(home, fake, (token, None))
+        Running::begin(home, &telegram(fake, token), None)
     }
 
-    fn begin(home: &Home, fake: &Fake, (token, server): (&str, Option<&FakeServer>)) -> Running {
+    /// With the variables that lead to messengers.
+    fn begin(home: &Home, messengers: &[(&str, String)], server: Option<&FakeServer>) -> Running {
         let bell: Arc<(Mutex<bool>, Condvar)> = Arc::default();
         let ring = bell.clone();
-        let variables = [
+        let folders = [
             ("HOME", home.folder.path().to_string_lossy().into_owned()),
             ("XDG_CONFIG_HOME", home.folder.path().join("config").to_string_lossy().into_owned()),
-            ("TELEGRAM_URL", format!("http://127.0.0.1:{}", fake.port)),
-            ("TELEGRAM_BOT_TOKEN", token.to_string()),
         ];
-        let variables: Vec<String> = variables.iter().map(|(name, value)| format!("({name:?} . {value:?})")).collect();
+        let variables: Vec<String> =
+            folders.iter().chain(messengers).map(|(name, value)| format!("({name:?} . {value:?})")).collect();
         let settings = crate::runtime::settings(home, server, if server.is_some() { "\"fake\"" } else { "recall" });
         let settings = settings.strip_suffix(')').expect("a list");
         let settings = format!("{settings} :environment ({}))", variables.join(" "));
@@ -535,7 +541,7 @@ fn the_command_line_lists_links_and_unlinks_and_lets_nobody_in() {
     assert_eq!(listed()["gateways"][0]["state"], "not linked");
     for (words, status, said) in [
         ("gateway link telegram", 1, "linked in Emacs or at a terminal; this is neither"),
-        ("gateway link pigeon", 2, "there is no messenger “pigeon”; there is telegram"),
+        ("gateway link pigeon", 2, "there is no messenger “pigeon”; there is telegram, signal"),
     ] {
         let ran: crate::cli::Ran = configured(words).output().expect("it runs").into();
         assert!(ran.status == status && ran.err.contains(said), "{words}: {ran:?}");

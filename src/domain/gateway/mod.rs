@@ -13,16 +13,19 @@ use crate::domain::gateway::split::Limit;
 pub enum Platform {
     /// Telegram, through its Bot API.
     Telegram,
+    /// Signal, through the user's signal-cli.
+    Signal,
 }
 
 impl Platform {
     /// Every one.
-    pub const ALL: [Platform; 1] = [Platform::Telegram];
+    pub const ALL: [Platform; 2] = [Platform::Telegram, Platform::Signal];
 
     /// Returns the name in the store, on the wire and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Platform::Telegram => "telegram",
+            Platform::Signal => "signal",
         }
     }
 
@@ -35,6 +38,8 @@ impl Platform {
     pub const fn limit(self) -> Limit {
         match self {
             Platform::Telegram => Limit::Utf16(4_096),
+            // What is longer becomes an attachment.
+            Platform::Signal => Limit::Utf8(2_000),
         }
     }
 }

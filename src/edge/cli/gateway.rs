@@ -27,9 +27,9 @@ pub enum Gateways {
         #[arg(long)]
         json: bool,
     },
-    /// Take messages by one, at a terminal. Its token stands in TELEGRAM_BOT_TOKEN or auth-source, and never here.
+    /// Take messages by one, at a terminal. Telegram's token stands in TELEGRAM_BOT_TOKEN or auth-source, and never here.
     Link {
-        /// Which; telegram is one.
+        /// Which: telegram or signal.
         platform: String,
         /// Where things are.
         #[command(flatten)]
@@ -40,7 +40,7 @@ pub enum Gateways {
     },
     /// Take messages by one no more; nobody is answered there.
     Unlink {
-        /// Which; telegram is one.
+        /// Which: telegram or signal.
         platform: String,
         /// Where things are.
         #[command(flatten)]

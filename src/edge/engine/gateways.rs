@@ -11,7 +11,7 @@ use crate::domain::port::LogLevel;
 use crate::domain::signal::{Origin, Source};
 use crate::edge::engine::record::kind;
 use crate::edge::engine::{Engine, audit};
-use crate::edge::gateway::{Messenger, Telegram, is_loopback};
+use crate::edge::gateway::{Messenger, Signal, Telegram, is_loopback};
 use crate::edge::thread::aside;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -54,7 +54,7 @@ struct Gateway {
 pub struct ListedGateway {
     /// Which.
     pub platform: Platform,
-    /// Whether there is a token.
+    /// Whether nothing is missing, a token or an address.
     pub configured: bool,
     /// Whether the user linked it.
     pub linked: bool,
@@ -147,6 +147,7 @@ impl Engine {
     pub(in crate::edge) fn messenger(&self, platform: Platform) -> Result<Arc<dyn Messenger>, String> {
         match platform {
             Platform::Telegram => Ok(Arc::new(self.telegram()?)),
+            Platform::Signal => Ok(Arc::new(self.signal()?)),
         }
     }
 
@@ -159,6 +160,11 @@ impl Engine {
         let client = self.clients().map_err(|_| "no HTTP client can be made".to_string())?.at(is_loopback(&base));
         Telegram::new(client, base, token)
             .ok_or_else(|| "its token is no token, or would go over the network in the clear".to_string())
+    }
+
+    fn signal(&self) -> Result<Signal, String> {
+        let missing = "where signal-cli listens is not known: say it in SIGNAL_CLI_ADDRESS";
+        Signal::new(self.config.signal_address.as_deref().ok_or(missing)?, &self.config.signal_account)
     }
 
     /// Takes note of how a messenger stands.

@@ -4,8 +4,10 @@
 //! gates as everything else, with the rights to read and to propose, and no more.
 
 pub(in crate::edge) mod serve;
+mod signal;
 mod telegram;
 
+pub(in crate::edge) use signal::Signal;
 pub(in crate::edge) use telegram::{Telegram, is_loopback};
 
 use crate::domain::gateway::seen::Seen;
@@ -39,12 +41,21 @@ pub(in crate::edge) enum Trouble {
     /// Its token does not count: no use in trying again.
     #[error("its token is refused; put the right one in its place and link it again")]
     Refused,
+    /// It may not be asked again before so long, or before the user did something about it.
+    #[error(
+        "it wants a captcha solved before it takes more: signal-cli submitRateLimitChallenge; else it is tried again in {} s",
+        .0.as_secs()
+    )]
+    Captcha(Duration),
     /// It may not be asked again before so long.
     #[error("it asks us to wait {} s", .0.as_secs())]
     Wait(Duration),
     /// Somebody else takes its messages.
     #[error("another program, or a web hook, takes its messages; end that first")]
     Taken,
+    /// It did not take what was sent, and would not take it again.
+    #[error("{0}")]
+    Unsent(&'static str),
     /// It did not take what was sent.
     #[error("it does not take this (status {0})")]
     Rejected(u16),
