@@ -68,11 +68,13 @@ at point."
   "Return what is at point: (PLATFORM SENDER STATE), SENDER being nil at none."
   (or (tabulated-list-get-id) (user-error "Point is at no messenger")))
 
-(defun passepartout-gateways--do (what platform sender then)
-  "Have WHAT done about PLATFORM and SENDER, and call THEN with the answer."
+(defun passepartout-gateways--do (what platform sender then &optional token)
+  "Have WHAT done about PLATFORM and SENDER, and call THEN with the answer.
+TOKEN, when it is not nil, is the token by which PLATFORM is linked."
   (passepartout-request
    :gateway (append (list :platform platform :do what)
-                    (and sender (list :sender sender)))
+                    (and sender (list :sender sender))
+                    (and token (list :token token)))
    (lambda (payload)
      (let ((why (plist-get payload :error)))
        (if why
@@ -85,13 +87,25 @@ at point."
   (message "Passepartout: %s"
            (passepartout-view-line (plist-get payload :text) 500)))
 
-(defun passepartout-gateways-link ()
-  "Link the messenger at point: its messages are taken from then on."
-  (interactive)
-  (let ((platform (car (passepartout-gateways--here))))
+(defun passepartout-gateways--token ()
+  "Read the token of a bot, which is not shown."
+  (let ((token (read-passwd "Token of the bot, as BotFather tells it: ")))
+    (when (string= token "") (user-error "Nothing was done"))
+    token))
+
+(defun passepartout-gateways-link (&optional anew)
+  "Link the messenger at point: its messages are taken from then on.
+Where Telegram has no token yet, or with a prefix argument ANEW, its
+token is asked for and not shown; the core tries it, and keeps it in the
+file .env of its settings when it is right."
+  (interactive "P")
+  (pcase-let ((`(,platform ,_sender ,state) (passepartout-gateways--here)))
     (when (yes-or-no-p (format "Take messages by %s? " platform))
       (passepartout-gateways--do :link platform nil
-                                 #'passepartout-gateways--say))))
+                                 #'passepartout-gateways--say
+                                 (and (equal platform "telegram")
+                                      (or anew (eq state 'bare))
+                                      (passepartout-gateways--token))))))
 
 (defun passepartout-gateways-allow ()
   "Let the sender at point in, who sent the code that you were shown."
@@ -147,7 +161,8 @@ at its sender in M-x passepartout-gateways"
                        (passepartout-view-line
                         (or (plist-get gateway :named) "linked") 40)
                      "-")))
-        (push (list (list platform nil nil)
+        (push (list (list platform nil
+                          (unless (plist-get gateway :configured) 'bare))
                     (vector platform named ""
                             (passepartout-view-line (plist-get gateway :state)
                                                     200)))

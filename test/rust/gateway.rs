@@ -196,9 +196,10 @@ impl Fake {
     fn answer(&self, mut stream: TcpStream) -> Option<()> {
         let (path, body) = read_request(&mut stream)?;
         let of = |token: &&str| path.strip_prefix(&format!("/bot{token}/")).map(str::to_string);
-        let method = [TOKEN, ANOTHER].iter().find_map(of)?;
+        let method = [TOKEN, ANOTHER].iter().find_map(of);
         let ok = |result: Value| (200, json!({ "ok": true, "result": result }).to_string());
-        let (status, text) = match method.as_str() {
+        let (status, text) = match method.as_deref().unwrap_or("of another bot") {
+            "of another bot" => (401, json!({ "ok": false }).to_string()),
             "getMe" => ok(json!({ "id": 1, "is_bot": true, "username": "test_bot" })),
             "getUpdates" => {
                 let (heard, bell) = &*self.heard;
@@ -498,6 +499,8 @@ async fn only_emacs_lets_in_and_a_chat_takes_nothing_away() {
             let refused = engine.link_gateway(&from, telegram).await.expect_err("there is no token");
             assert_eq!(refused.contains("there is no token"), links, "{source:?}: {refused}");
             assert_eq!(refused.contains("is decided in Emacs"), !links, "{source:?}: {refused}");
+            let refused = engine.take_gateway_token(&from, telegram, "no token").await.expect_err("it is none");
+            assert_eq!(refused.contains("this is no token"), links, "{source:?}: {refused}");
             assert!(engine.pair_gateway(&from, telegram).await.is_err(), "{source:?}");
             assert!(engine.allow_sender(&from, telegram, "7").await.is_err(), "{source:?}");
         }
@@ -568,6 +571,73 @@ fn the_command_line_lists_links_and_unlinks_and_lets_nobody_in() {
     let gone = crate::cli::run(&home, &["gateway", "unlink", "telegram"]);
     assert!(gone.out.contains("is not linked any more"), "{gone:?}");
     assert!(!running.ask(":action :gateways").contains(":linked t"));
+}
+
+#[test]
+fn a_token_is_typed_unseen_tried_and_kept_where_keys_are() {
+    use std::os::unix::fs::PermissionsExt;
+    let (home, fake) = (home(), Fake::start());
+    let folder = home.folder.path().canonicalize().expect("it is there");
+    let file = folder.join("config/passepartout/.env");
+    let link = |words: &str, typed: &str| {
+        let mut command = crate::cli::program(&home);
+        command.env("TELEGRAM_URL", format!("http://127.0.0.1:{}", fake.port));
+        crate::cli::answering(crate::cli::terminal_of(&command, &format!("gateway link {words}")), typed)
+    };
+    for (typed, said) in [
+        ("123456789:AAwrong\r", "Telegram does not know this token, so nothing was stored"),
+        ("two words\r", "this is no token, so nothing was stored"),
+        ("\r", "no token was typed; nothing was done"),
+        ("123\u{3}", "no token was typed; nothing was done"),
+    ] {
+        let ran = link("telegram", typed);
+        assert!(ran.status == 1 && ran.out.contains(said) && !ran.out.contains("AAwrong"), "{typed:?}: {ran:?}");
+        assert!(!file.exists(), "{typed:?}");
+    }
+    let linked = link("telegram", &format!("{TOKEN}\r"));
+    assert!(linked.status == 0 && linked.out.contains("is linked") && !linked.out.contains("AAfake"), "{linked:?}");
+    let kept = || std::fs::read_to_string(&file).expect("it is there");
+    assert_eq!(kept(), format!("TELEGRAM_BOT_TOKEN={TOKEN}\n"));
+    assert_eq!(std::fs::metadata(&file).expect("it is there").permissions().mode() & 0o777, 0o600);
+    // Where there is one nothing is asked, unless another one is wanted; what is piped is read.
+    let again = link("telegram", "");
+    assert!(again.status == 0 && !again.out.contains("Token of the bot"), "{again:?}");
+    let anew = link("telegram --new-token", &format!("{ANOTHER}\r"));
+    assert!(anew.status == 0 && kept() == format!("TELEGRAM_BOT_TOKEN={ANOTHER}\n"), "{anew:?}");
+    std::fs::write(folder.join("token"), format!("{TOKEN}\nmore\n")).expect("a file");
+    let piped = link(&format!("telegram < {}", folder.join("token").display()), "");
+    assert!(piped.status == 0 && kept() == format!("TELEGRAM_BOT_TOKEN={TOKEN}\n"), "{piped:?}");
+    assert!(link("signal --new-token", "").out.contains("signal has no token"));
+}
+
+#[test]
+fn a_core_that_runs_takes_a_token_from_emacs_and_from_a_terminal() {
+    for from_emacs in [true, false] {
+        let (home, fake) = (home(), Fake::start());
+        let file = home.folder.path().join("config/passepartout/.env");
+        let url = format!("http://127.0.0.1:{}", fake.port);
+        let mut running = Running::begin(&home, &[("TELEGRAM_URL", url.clone())], None);
+        assert!(running.ask(":action :gateways").contains("there is no token: linking it asks for one"));
+        let wrong = running.ask(":action :gateway :platform \"telegram\" :do :link :token \"1:AAwrong\"");
+        assert!(wrong.contains("does not know this token") && !file.exists(), "{wrong}");
+        if from_emacs {
+            let ask = format!(":action :gateway :platform \"telegram\" :do :link :token \"{TOKEN}\"");
+            let linked = running.ask(&ask);
+            assert!(linked.contains("is linked"), "{linked}");
+        } else {
+            let mut command = crate::cli::program(&home);
+            command.env("TELEGRAM_URL", url);
+            let terminal = crate::cli::terminal_of(&command, "gateway link telegram");
+            let linked = crate::cli::answering(terminal, &format!("{TOKEN}\r"));
+            assert!(linked.status == 0 && linked.out.contains("is linked"), "{linked:?}");
+        }
+        // It is used at once, and told to nobody.
+        fake.until(|heard| (!heard.offsets.is_empty()).then_some(()));
+        assert!(std::fs::read_to_string(&file).is_ok_and(|text| text.contains(TOKEN)));
+        running.ask(":action :gateways");
+        let said = running.heard.concat();
+        assert!(!said.contains("AAfake") && !said.contains("AAwrong"));
+    }
 }
 
 /// A model that is still thinking when the core ends.

@@ -11,7 +11,9 @@ use crate::domain::port::LogLevel;
 use crate::domain::signal::{Origin, Source};
 use crate::edge::engine::record::kind;
 use crate::edge::engine::{Engine, audit};
-use crate::edge::gateway::{Messenger, Signal, Telegram, is_loopback};
+use crate::edge::env_file;
+use crate::edge::gateway::{Messenger, Signal, Telegram, Trouble, is_loopback};
+use crate::edge::secret::Secret;
 use crate::edge::thread::aside;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -19,6 +21,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
+/// The variable of Telegram's token.
+const TOKEN: &str = "TELEGRAM_BOT_TOKEN";
 /// What is said where only Emacs may decide.
 const IN_EMACS: &str = "who may reach the agent by a messenger is decided in Emacs: M-x passepartout-gateways";
 
@@ -152,11 +156,13 @@ impl Engine {
     }
 
     fn telegram(&self) -> Result<Telegram, String> {
+        let token = self.vault.token(Platform::Telegram.name(), TOKEN, &self.config.telegram_url);
+        self.telegram_with(token.ok_or("there is no token: linking it asks for one")?)
+    }
+
+    fn telegram_with(&self, token: Secret) -> Result<Telegram, String> {
         let wrong = || "TELEGRAM_URL is no address; it begins with https://".to_string();
         let base = reqwest::Url::parse(&self.config.telegram_url).map_err(|_| wrong())?;
-        let token = self.vault.token(Platform::Telegram.name(), "TELEGRAM_BOT_TOKEN", &self.config.telegram_url);
-        let token =
-            token.ok_or("there is no token: put it into auth-source for api.telegram.org, or TELEGRAM_BOT_TOKEN")?;
         let client = self.clients().map_err(|_| "no HTTP client can be made".to_string())?.at(is_loopback(&base));
         Telegram::new(client, base, token)
             .ok_or_else(|| "its token is no token, or would go over the network in the clear".to_string())
@@ -262,6 +268,29 @@ impl Engine {
             })
         };
         Platform::ALL.into_iter().map(listed).collect()
+    }
+
+    /// Takes the token of a messenger that says that it is right, and keeps it in the settings file.
+    ///
+    /// # Errors
+    /// When that is not for this channel, the token is none or could not be tried, or it could not be stored; nothing is
+    /// kept then.
+    pub async fn take_gateway_token(&self, origin: &Origin, platform: Platform, token: &str) -> Result<(), String> {
+        may_link(origin)?;
+        let Platform::Telegram = platform else { return Err(format!("{} has no token", platform.name())) };
+        let key = env_file::key_in(token).ok_or("this is no token, so nothing was stored")?;
+        let telegram = self.telegram_with(Secret::new(key.to_string()))?;
+        telegram.linked_as().await.map_err(|trouble| match trouble {
+            Trouble::Refused => {
+                "Telegram does not know this token, so nothing was stored; BotFather tells the right one".to_string()
+            }
+            trouble => format!("the token could not be tried, so nothing was stored: {trouble}"),
+        })?;
+        let (file, lines) = (self.config.settings.join(".env"), [(TOKEN, Some(key.to_string()))]);
+        aside(move || env_file::put(&file, &lines)).await?;
+        // It counts before what auth-source gave at the start, which may be an older one.
+        self.vault.add([(platform.name().to_string(), Secret::new(key.to_string()))]);
+        Ok(())
     }
 
     /// Links a messenger: from then on its messages are taken.

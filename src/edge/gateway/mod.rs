@@ -39,7 +39,9 @@ pub(in crate::edge) trait Messenger: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::edge) enum Trouble {
     /// Its token does not count: no use in trying again.
-    #[error("its token is refused; put the right one in its place and link it again")]
+    #[error(
+        "its token is refused; link it again with the right one: C-u l in its list in Emacs, --new-token at a terminal"
+    )]
     Refused,
     /// It may not be asked again before so long, or before the user did something about it.
     #[error(

@@ -98,7 +98,12 @@ pub(super) async fn rule(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) 
     let platform = Platform::parse(name).ok_or_else(|| format!("there is no messenger “{}” here", exact(name)))?;
     let sender = payload.text_at("sender").unwrap_or("");
     let said = match payload.name_at("do") {
-        Some("link") => engine.link_gateway(origin, platform).await?,
+        Some("link") => {
+            if let Some(token) = payload.text_at("token") {
+                engine.take_gateway_token(origin, platform, token).await?;
+            }
+            engine.link_gateway(origin, platform).await?
+        }
         Some("unlink") => engine.unlink_gateway(origin, platform).await?,
         Some("allow") => engine.allow_sender(origin, platform, sender).await?,
         Some("revoke") => engine.revoke_sender(origin, platform, sender).await?,
