@@ -37,6 +37,9 @@
 (defconst passepartout-gateways--buffer-name "*Passepartout gateways*"
   "The name of the buffer of messengers.")
 
+(defconst passepartout-gateways--platforms '("telegram" "signal")
+  "The messengers, by their names.")
+
 (defvar passepartout-gateways-mode-map
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map passepartout-view-mode-map)
@@ -60,11 +63,13 @@
   "Return what is at point: (PLATFORM SENDER STATE), SENDER being nil at none."
   (or (passepartout-list-data) (user-error "Point is at no messenger")))
 
-(defun passepartout-gateways--do (what platform sender then)
-  "Have WHAT done about PLATFORM and SENDER, and call THEN with the answer."
+(defun passepartout-gateways--do (what platform sender then &optional token)
+  "Have WHAT done about PLATFORM and SENDER, and call THEN with the answer.
+TOKEN, when it is not nil, is the token by which PLATFORM is linked."
   (passepartout-request
    :gateway (append (list :platform platform :do what)
-                    (and sender (list :sender sender)))
+                    (and sender (list :sender sender))
+                    (and token (list :token token)))
    (lambda (payload)
      (let ((why (plist-get payload :error)))
        (if why
@@ -77,13 +82,25 @@
   (message "Passepartout: %s"
            (passepartout-view-line (plist-get payload :text) 500)))
 
-(defun passepartout-gateways-link ()
-  "Link the messenger at point: its messages are taken from then on."
-  (interactive)
-  (let ((platform (car (passepartout-gateways--here))))
+(defun passepartout-gateways--token ()
+  "Read the token of a bot, which is not shown."
+  (let ((token (read-passwd "Token of the bot, as BotFather tells it: ")))
+    (when (string= token "") (user-error "Nothing was done"))
+    token))
+
+(defun passepartout-gateways-link (&optional anew)
+  "Link the messenger at point: its messages are taken from then on.
+Where Telegram has no token yet, or with a prefix argument ANEW, its
+token is asked for and not shown; the core tries it, and keeps it in the
+file .env of its settings when it is right."
+  (interactive "P")
+  (pcase-let ((`(,platform ,_sender ,state) (passepartout-gateways--here)))
     (when (yes-or-no-p (format "Take messages by %s? " platform))
       (passepartout-gateways--do :link platform nil
-                                 #'passepartout-gateways--say))))
+                                 #'passepartout-gateways--say
+                                 (and (equal platform "telegram")
+                                      (or anew (eq state 'bare))
+                                      (passepartout-gateways--token))))))
 
 (defun passepartout-gateways-allow ()
   "Let the sender at point in, who sent the code that you were shown."
@@ -117,7 +134,8 @@ They send it as a message, within ten minutes; then let them in with
   (interactive
    (list (or (car (and (derived-mode-p 'passepartout-gateways-mode)
                        (passepartout-list-data)))
-             "telegram")))
+             (completing-read "Messenger: " passepartout-gateways--platforms
+                              nil t))))
   (passepartout-gateways--do
    :pair platform nil
    (lambda (payload)
@@ -125,12 +143,18 @@ They send it as a message, within ten minutes; then let them in with
 at its sender in M-x passepartout-gateways"
               (passepartout-view-line (plist-get payload :code) 20)))))
 
+(defun passepartout-gateways--short (sender)
+  "Return SENDER, and of the long name of an account its beginning."
+  (if (> (length sender) 20) (concat (substring sender 0 8) "…") sender))
+
 (defun passepartout-gateways--rows (gateway)
   "Return the rows of GATEWAY, a plist: its own, and those of its senders."
   (let* ((platform (passepartout-view-line (plist-get gateway :platform) 20))
          (rows
           (list
-           (list platform platform (list platform nil nil)
+           (list platform platform
+                 (list platform nil
+                       (unless (plist-get gateway :configured) 'bare))
                  (list platform
                        (if (plist-get gateway :linked)
                            (passepartout-view-line
@@ -142,7 +166,7 @@ at its sender in M-x passepartout-gateways"
     (dolist (kind '(:allowed :strangers) (nreverse rows))
       (dolist (known (plist-get gateway kind))
         (let* ((sender (passepartout-view-line (plist-get known :sender) 40))
-               (named (concat sender " "
+               (named (concat (passepartout-gateways--short sender) " "
                               (passepartout-view-line (plist-get known :name)
                                                       60)))
                (state (cond ((eq kind :allowed) 'allowed)

@@ -734,7 +734,7 @@ A key that was meant for something else then approves nothing."
                ("z" "summarize" . passepartout-summarize-buffer)
                ("R" "rewrite" . passepartout-rewrite)
                ("G" "organize" . passepartout-organize-subtree)
-                ("?" "menu" . passepartout-menu))
+               ("?" "menu" . passepartout-menu))
              map)
       (define-key map (kbd (car binding)) (cdr binding))))
   "Keys of Passepartout's commands; bind it to a prefix of your choice.")

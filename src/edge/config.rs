@@ -269,6 +269,10 @@ pub struct Config {
     pub heartbeat: u64,
     /// Where Telegram's Bot API is.
     pub telegram_url: String,
+    /// Where the daemon of signal-cli listens, as far as that is known.
+    pub signal_address: Option<String>,
+    /// Which account of signal-cli is ours; empty where it has but one.
+    pub signal_account: String,
     /// Whether what waits is saved when the program ends.
     pub save_on_exit: bool,
     /// How many days of old contents `memory compact` keeps when nothing else is said; 0 keeps all.
@@ -344,6 +348,8 @@ pub const READ: &[&str] = &[
     "HEARTBEAT_INTERVAL",
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_URL",
+    "SIGNAL_CLI_ADDRESS",
+    "SIGNAL_ACCOUNT_NUMBER",
     "MEMORY_AUTO_SAVE_INTERVAL",
     "MEMORY_SAVE_ON_EXIT",
     "MEMORY_HISTORY_RETENTION",
@@ -369,6 +375,12 @@ pub const READ: &[&str] = &[
 /// Where Telegram's Bot API is.
 const TELEGRAM: &str = "https://api.telegram.org";
 
+/// Returns the socket that signal-cli listens at when it is told nothing else.
+fn signal_socket(variables: &BTreeMap<String, String>) -> Option<String> {
+    let folder = variables.get("XDG_RUNTIME_DIR").filter(|folder| folder.starts_with('/'))?;
+    Some(format!("{}/signal-cli/socket", folder.trim_end_matches('/')))
+}
+
 /// Names of the ancestor that are not used here, with the reason; they are ignored with a notice.
 pub const IGNORED: &[(&str, &str)] = &[
     ("MEMEX_USER", "the user is whoever runs Emacs"),
@@ -380,7 +392,6 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("RESOURCES_DIR", "set MEMEX_DIR"),
     ("ARCHIVES_DIR", "set MEMEX_DIR"),
     ("SYSTEM_DIR", "set MEMEX_DIR"),
-    ("SIGNAL_ACCOUNT_NUMBER", "there is no Signal gateway"),
     ("SLACK_TOKEN", "there is no Slack gateway"),
     ("DISCORD_TOKEN", "there is no Discord gateway"),
     ("ORG_AGENT_DAEMON_PORT", "set PASSEPARTOUT_LISTEN"),
@@ -531,6 +542,8 @@ impl Config {
             auto_save: 300,
             heartbeat: 60,
             telegram_url: TELEGRAM.to_string(),
+            signal_address: signal_socket(&surroundings.variables),
+            signal_account: String::new(),
             save_on_exit: true,
             history_days: 0,
             self_build: false,
@@ -634,6 +647,10 @@ impl Config {
         if let Some(url) = text("TELEGRAM_URL") {
             self.telegram_url = url.to_string();
         }
+        if let Some(address) = text("SIGNAL_CLI_ADDRESS") {
+            self.signal_address = Some(address.to_string());
+        }
+        self.signal_account = text("SIGNAL_ACCOUNT_NUMBER").unwrap_or_default().to_string();
         match text("CONTEXT_SEMANTIC_THRESHOLD").map(|number| (number.parse::<f32>(), number)) {
             None => {}
             Some((Ok(number), _)) if (0.0..=1.0).contains(&number) => self.semantic_threshold = number,

@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod editor;
 pub mod embed;
 pub mod engine;
+pub(in crate::edge) mod env_file;
 pub mod full_text;
 pub mod gateway;
 pub mod git;

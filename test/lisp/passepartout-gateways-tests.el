@@ -20,7 +20,12 @@
   '(:gateways ((:platform "telegram" :configured t :linked t :named "@bot"
                 :state "running" :allowed ((:sender "7" :name "Ann"))
                 :strangers ((:sender "8" :name "Bob" :paired t)
-                            (:sender "9" :name "Eve\n* x" :paired nil)))))
+                            (:sender "9" :name "Eve\n* x" :paired nil)))
+               (:platform "signal" :configured t :linked nil :named nil
+                :state "not linked"
+                :allowed ((:sender "0123abcd-0000-4000-8000-00000000000a"
+                           :name "+1555 Cid"))
+                :strangers nil)))
   "An answer of the core.")
 
 (defmacro passepartout-gateways-tests--with (&rest body)
@@ -43,7 +48,9 @@
   (passepartout-gateways-tests--with
     (let ((text (buffer-string)))
       (dolist (line '("telegram +@bot +running" "7 Ann +let in"
-                      "8 Bob +sent the code" "9 Eve \\* x +not let in"))
+                      "8 Bob +sent the code" "9 Eve \\* x +not let in"
+                      "signal +- +not linked"
+                      "0123abcd… \\+1555 Cid +let in"))
         (should (string-match-p line text))))))
 
 (ert-deftest passepartout-gateways-lets-in-only-who-sent-the-code ()
@@ -62,13 +69,45 @@
         (passepartout-gateways-tests--at "@bot")
         (passepartout-gateways-take-away)
         (passepartout-gateways-link)
-        (passepartout-gateway-pair "telegram"))
+        (passepartout-gateways-tests--at "1555 Cid")
+        (passepartout-gateways-take-away)
+        (call-interactively #'passepartout-gateway-pair))
       (should (equal (nreverse asked)
                      '((:platform "telegram" :do :allow :sender "8")
                        (:platform "telegram" :do :revoke :sender "7")
                        (:platform "telegram" :do :unlink)
                        (:platform "telegram" :do :link)
-                       (:platform "telegram" :do :pair)))))))
+                       (:platform "signal" :do :revoke
+                        :sender "0123abcd-0000-4000-8000-00000000000a")
+                       (:platform "signal" :do :pair)))))))
+
+(ert-deftest passepartout-gateways-asks-for-a-token-where-there-is-none ()
+  (let ((answer (copy-tree passepartout-gateways-tests--payload)) asked)
+    (setf (plist-get (car (plist-get answer :gateways)) :configured) nil)
+    (cl-letf (((symbol-function 'read-passwd) (lambda (&rest _) "12:AA")))
+      (dolist (shown (list passepartout-gateways-tests--payload answer))
+        (let ((passepartout-gateways-tests--payload shown))
+          (passepartout-gateways-tests--with
+            (cl-letf (((symbol-function 'passepartout-request)
+                       (lambda (action payload _)
+                         (when (eq action :gateway) (push payload asked)))))
+              (passepartout-gateways-tests--at "@bot")
+              (passepartout-gateways-link)
+              (passepartout-gateways-link t)
+              (passepartout-gateways-tests--at "signal")
+              (passepartout-gateways-link t))))))
+    (should (equal (mapcar (lambda (payload) (plist-get payload :token))
+                           (nreverse asked))
+                   '(nil "12:AA" nil "12:AA" "12:AA" nil)))))
+
+(ert-deftest passepartout-gateways-asks-which-one-gets-a-code ()
+  (let (asked)
+    (cl-letf (((symbol-function 'passepartout-request)
+               (lambda (_action payload _then) (push payload asked)))
+              ((symbol-function 'completing-read)
+               (lambda (_prompt names &rest _) (car (last names)))))
+      (with-temp-buffer (call-interactively #'passepartout-gateway-pair)))
+    (should (equal asked '((:platform "signal" :do :pair))))))
 
 (ert-deftest passepartout-gateways-a-no-changes-nothing ()
   (passepartout-gateways-tests--with

@@ -351,7 +351,9 @@ pub(crate) fn answering(mut child: Child, typed: &str) -> Ran {
         }
         out.extend_from_slice(&piece[..count]);
         let text = String::from_utf8_lossy(&out[seen..]).into_owned();
-        for (question, answer) in [("anything else stops: ", "\n"), ("anything else to leave it: ", typed)] {
+        for (question, answer) in
+            [("anything else stops: ", "\n"), ("anything else to leave it: ", typed), ("(it is not shown): ", typed)]
+        {
             if text.contains(question) {
                 seen = out.len();
                 // It may have ended by itself.

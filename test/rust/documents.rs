@@ -539,7 +539,8 @@ fn what_acts_stands_in_one_folder() {
         ("run_reaching(", &["src/edge/sandbox.rs", "src/edge/actuator/shell.rs"]),
         // Whoever comes through a listener of our own is one; none is opened to anybody. Programs come in by the lobby,
         // where the user wants that, with the cookie, and from other machines by TLS with a key that was let in. To such
-        // a core a command leads that a human or a program of theirs starts; what the agent started may not.
+        // a core a command leads that a human or a program of theirs starts; what the agent started may not. The user's
+        // signal-cli is met on this machine alone.
         (
             "TcpStream",
             &[
@@ -547,6 +548,7 @@ fn what_acts_stands_in_one_folder() {
                 "src/edge/provider/shown.rs",
                 "src/edge/runtime/lobby.rs",
                 "src/edge/cli/reach.rs",
+                "src/edge/gateway/signal/line.rs",
             ],
         ),
         // What a provider would be sent is sent to a listener of our own and shown: only the library that makes requests

@@ -1,11 +1,14 @@
 //! Messengers: who is let in, what a message comes to, and a Telegram that behaves, misbehaves and vanishes.
 
+mod signal;
+
 use crate::runtime::says;
 use crate::support::engine::{Home, origin};
 use crate::support::fake_server::FakeServer;
 use passepartout::domain::gateway::door::{CODE, Door, code};
-use passepartout::domain::gateway::split::{MOST, split};
-use passepartout::domain::gateway::{Arrived, Meaning, Message, fresh, meaning};
+use passepartout::domain::gateway::seen::{NAMES, Seen};
+use passepartout::domain::gateway::split::{Limit, MOST, split};
+use passepartout::domain::gateway::{Arrived, Mark, Meaning, Message, meaning};
 use passepartout::domain::signal::{Origin, Rights, Source};
 use passepartout::edge::runtime::Core;
 use proptest::prelude::*;
@@ -90,15 +93,30 @@ fn codes_use_every_random_byte() {
 }
 
 #[test]
-fn what_came_is_put_in_order_and_counts_once() {
-    let one = |number| Arrived { number, message: None };
-    let found = fresh([5, 3, 5, 2, 9, 3].map(one).into(), 3);
-    assert_eq!(found.iter().map(|one| one.number).collect::<Vec<_>>(), [5, 9]);
+fn what_came_counts_once_and_is_in_order() {
+    let named = |sender: &str, name: &str| Mark::Name { sender: sender.into(), name: name.into() };
+    let check = |seen: &[Mark], came: &[Mark], taken: &[Mark]| {
+        let mut known = Seen::default();
+        seen.iter().for_each(|mark| known.note(mark));
+        let came = came.iter().map(|mark| Arrived { mark: mark.clone(), message: None }).collect();
+        let found: Vec<Mark> = known.fresh(came).into_iter().map(|one| one.mark).collect();
+        assert_eq!(found, taken, "{seen:?}");
+    };
+    check(&[Mark::Number(3)], &[5, 3, 5, 2, 9, 3].map(Mark::Number), &[5, 9].map(Mark::Number));
+    // Names have no order of their own: they stay as they came, and each sender has its own.
+    let came = [named("a", "9"), named("b", "7"), named("a", "8"), named("a", "9"), named("a", "7")];
+    check(&[named("a", "7")], &came, &[named("a", "9"), named("b", "7"), named("a", "8")]);
+    // The last ones are known, however many came of somebody else.
+    let mut many: Vec<Mark> = (0..=NAMES).map(|n| named("a", &n.to_string())).collect();
+    many.extend((0..1_000).map(|n| named("b", &n.to_string())));
+    check(&many, &[named("a", "0"), named("a", "1"), named("a", "64")], &[named("a", "0")]);
 }
 
 #[test]
 fn answers_are_cut_where_it_hurts_least() {
-    let check = |text: &str, limit: usize, parts: &[&str]| assert_eq!(split(text, limit), parts, "{text:?}");
+    let check = |text: &str, limit: usize, parts: &[&str]| {
+        assert_eq!(split(text, Limit::Utf16(limit)), parts, "{text:?}");
+    };
     check("", 10, &[]);
     check(" \n ", 10, &[]);
     check("short", 10, &["short"]);
@@ -109,7 +127,11 @@ fn answers_are_cut_where_it_hurts_least() {
     check("𝄞𝄞𝄞", 4, &["𝄞𝄞", "𝄞"]);
     check("text\n\n```\na\n\nb\n```\nend", 15, &["text", "```\na\n\nb\n```", "end"]);
     check("t\n#+begin_src c\nx\n\ny\n#+end_src\nend", 33, &["t\n#+begin_src c\nx\n\ny\n#+end_src", "end"]);
-    let long = split(&"word ".repeat(100_000), 4_096);
+    // A character counts as its messenger counts it.
+    assert_eq!(split("äöü𝄞", Limit::Utf16(4)), ["äöü", "𝄞"]);
+    assert_eq!(split("äöü𝄞", Limit::Utf8(4)), ["äö", "ü", "𝄞"]);
+    assert_eq!(split("𝄞𝄞", Limit::Utf8(1)), ["𝄞", "𝄞"], "it ends whatever the limit is");
+    let long = split(&"word ".repeat(100_000), Limit::Utf16(4_096));
     assert_eq!(long.len(), MOST);
     assert!(long.last().is_some_and(|last| last.contains("ask in Emacs")));
 }
@@ -117,12 +139,15 @@ fn answers_are_cut_where_it_hurts_least() {
 proptest! {
     #[test]
     fn no_part_is_too_long_and_nothing_but_white_space_is_lost(text in "[a-z𝄞\\n` ]{0,300}", limit in 60_usize..120) {
-        let parts = split(&text, limit);
-        for part in &parts {
-            prop_assert!(part.encode_utf16().count() <= limit && !part.trim().is_empty());
-        }
         let solid = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-        prop_assert!(parts.len() == MOST || solid(&parts.concat()) == solid(&text));
+        for counted in [Limit::Utf16(limit), Limit::Utf8(limit)] {
+            let parts = split(&text, counted);
+            for part in &parts {
+                let length = if let Limit::Utf8(_) = counted { part.len() } else { part.encode_utf16().count() };
+                prop_assert!(length <= limit && !part.trim().is_empty());
+            }
+            prop_assert!(parts.len() == MOST || solid(&parts.concat()) == solid(&text));
+        }
     }
 }
 
@@ -171,9 +196,10 @@ impl Fake {
     fn answer(&self, mut stream: TcpStream) -> Option<()> {
         let (path, body) = read_request(&mut stream)?;
         let of = |token: &&str| path.strip_prefix(&format!("/bot{token}/")).map(str::to_string);
-        let method = [TOKEN, ANOTHER].iter().find_map(of)?;
+        let method = [TOKEN, ANOTHER].iter().find_map(of);
         let ok = |result: Value| (200, json!({ "ok": true, "result": result }).to_string());
-        let (status, text) = match method.as_str() {
+        let (status, text) = match method.as_deref().unwrap_or("of another bot") {
+            "of another bot" => (401, json!({ "ok": false }).to_string()),
             "getMe" => ok(json!({ "id": 1, "is_bot": true, "username": "test_bot" })),
             "getUpdates" => {
                 let (heard, bell) = &*self.heard;
@@ -278,7 +304,11 @@ fn update(number: i64, from: i64, text: &str) -> Value {
     }})
 }
 
-/// A core whose Telegram is fake.
+fn telegram(fake: &Fake, token: &str) -> [(&'static str, String); 2] {
+    [("TELEGRAM_URL", format!("http://127.0.0.1:{}", fake.port)), ("TELEGRAM_BOT_TOKEN", token.to_string())]
+}
+
+/// A core whose messengers are fake.
 struct Running {
     core: Core,
     heard: Vec<String>,
@@ -292,23 +322,23 @@ impl Running {
 
     /// With a model of its own.
     fn start_with(home: &Home, fake: &Fake, server: Option<&FakeServer>) -> Running {
-        Running::begin(home, fake, (TOKEN, server))
+        Running::begin(home, &telegram(fake, TOKEN), server)
     }
 
     fn start_as(home: &Home, fake: &Fake, token: &str) -> Running {
-        Running::begin(home, fake, (token, None))
+        Running::begin(home, &telegram(fake, token), None)
     }
 
-    fn begin(home: &Home, fake: &Fake, (token, server): (&str, Option<&FakeServer>)) -> Running {
+    /// With the variables that lead to messengers.
+    fn begin(home: &Home, messengers: &[(&str, String)], server: Option<&FakeServer>) -> Running {
         let bell: Arc<(Mutex<bool>, Condvar)> = Arc::default();
         let ring = bell.clone();
-        let variables = [
+        let folders = [
             ("HOME", home.folder.path().to_string_lossy().into_owned()),
             ("XDG_CONFIG_HOME", home.folder.path().join("config").to_string_lossy().into_owned()),
-            ("TELEGRAM_URL", format!("http://127.0.0.1:{}", fake.port)),
-            ("TELEGRAM_BOT_TOKEN", token.to_string()),
         ];
-        let variables: Vec<String> = variables.iter().map(|(name, value)| format!("({name:?} . {value:?})")).collect();
+        let variables: Vec<String> =
+            folders.iter().chain(messengers).map(|(name, value)| format!("({name:?} . {value:?})")).collect();
         let settings = crate::runtime::settings(home, server, if server.is_some() { "\"fake\"" } else { "recall" });
         let settings = settings.strip_suffix(')').expect("a list");
         let settings = format!("{settings} :environment ({}))", variables.join(" "));
@@ -469,6 +499,8 @@ async fn only_emacs_lets_in_and_a_chat_takes_nothing_away() {
             let refused = engine.link_gateway(&from, telegram).await.expect_err("there is no token");
             assert_eq!(refused.contains("there is no token"), links, "{source:?}: {refused}");
             assert_eq!(refused.contains("is decided in Emacs"), !links, "{source:?}: {refused}");
+            let refused = engine.take_gateway_token(&from, telegram, "no token").await.expect_err("it is none");
+            assert_eq!(refused.contains("this is no token"), links, "{source:?}: {refused}");
             assert!(engine.pair_gateway(&from, telegram).await.is_err(), "{source:?}");
             assert!(engine.allow_sender(&from, telegram, "7").await.is_err(), "{source:?}");
         }
@@ -512,7 +544,7 @@ fn the_command_line_lists_links_and_unlinks_and_lets_nobody_in() {
     assert_eq!(listed()["gateways"][0]["state"], "not linked");
     for (words, status, said) in [
         ("gateway link telegram", 1, "linked in Emacs or at a terminal; this is neither"),
-        ("gateway link pigeon", 2, "there is no messenger “pigeon”; there is telegram"),
+        ("gateway link pigeon", 2, "there is no messenger “pigeon”; there is telegram, signal"),
     ] {
         let ran: crate::cli::Ran = configured(words).output().expect("it runs").into();
         assert!(ran.status == status && ran.err.contains(said), "{words}: {ran:?}");
@@ -539,6 +571,73 @@ fn the_command_line_lists_links_and_unlinks_and_lets_nobody_in() {
     let gone = crate::cli::run(&home, &["gateway", "unlink", "telegram"]);
     assert!(gone.out.contains("is not linked any more"), "{gone:?}");
     assert!(!running.ask(":action :gateways").contains(":linked t"));
+}
+
+#[test]
+fn a_token_is_typed_unseen_tried_and_kept_where_keys_are() {
+    use std::os::unix::fs::PermissionsExt;
+    let (home, fake) = (home(), Fake::start());
+    let folder = home.folder.path().canonicalize().expect("it is there");
+    let file = folder.join("config/passepartout/.env");
+    let link = |words: &str, typed: &str| {
+        let mut command = crate::cli::program(&home);
+        command.env("TELEGRAM_URL", format!("http://127.0.0.1:{}", fake.port));
+        crate::cli::answering(crate::cli::terminal_of(&command, &format!("gateway link {words}")), typed)
+    };
+    for (typed, said) in [
+        ("123456789:AAwrong\r", "Telegram does not know this token, so nothing was stored"),
+        ("two words\r", "this is no token, so nothing was stored"),
+        ("\r", "no token was typed; nothing was done"),
+        ("123\u{3}", "no token was typed; nothing was done"),
+    ] {
+        let ran = link("telegram", typed);
+        assert!(ran.status == 1 && ran.out.contains(said) && !ran.out.contains("AAwrong"), "{typed:?}: {ran:?}");
+        assert!(!file.exists(), "{typed:?}");
+    }
+    let linked = link("telegram", &format!("{TOKEN}\r"));
+    assert!(linked.status == 0 && linked.out.contains("is linked") && !linked.out.contains("AAfake"), "{linked:?}");
+    let kept = || std::fs::read_to_string(&file).expect("it is there");
+    assert_eq!(kept(), format!("TELEGRAM_BOT_TOKEN={TOKEN}\n"));
+    assert_eq!(std::fs::metadata(&file).expect("it is there").permissions().mode() & 0o777, 0o600);
+    // Where there is one nothing is asked, unless another one is wanted; what is piped is read.
+    let again = link("telegram", "");
+    assert!(again.status == 0 && !again.out.contains("Token of the bot"), "{again:?}");
+    let anew = link("telegram --new-token", &format!("{ANOTHER}\r"));
+    assert!(anew.status == 0 && kept() == format!("TELEGRAM_BOT_TOKEN={ANOTHER}\n"), "{anew:?}");
+    std::fs::write(folder.join("token"), format!("{TOKEN}\nmore\n")).expect("a file");
+    let piped = link(&format!("telegram < {}", folder.join("token").display()), "");
+    assert!(piped.status == 0 && kept() == format!("TELEGRAM_BOT_TOKEN={TOKEN}\n"), "{piped:?}");
+    assert!(link("signal --new-token", "").out.contains("signal has no token"));
+}
+
+#[test]
+fn a_core_that_runs_takes_a_token_from_emacs_and_from_a_terminal() {
+    for from_emacs in [true, false] {
+        let (home, fake) = (home(), Fake::start());
+        let file = home.folder.path().join("config/passepartout/.env");
+        let url = format!("http://127.0.0.1:{}", fake.port);
+        let mut running = Running::begin(&home, &[("TELEGRAM_URL", url.clone())], None);
+        assert!(running.ask(":action :gateways").contains("there is no token: linking it asks for one"));
+        let wrong = running.ask(":action :gateway :platform \"telegram\" :do :link :token \"1:AAwrong\"");
+        assert!(wrong.contains("does not know this token") && !file.exists(), "{wrong}");
+        if from_emacs {
+            let ask = format!(":action :gateway :platform \"telegram\" :do :link :token \"{TOKEN}\"");
+            let linked = running.ask(&ask);
+            assert!(linked.contains("is linked"), "{linked}");
+        } else {
+            let mut command = crate::cli::program(&home);
+            command.env("TELEGRAM_URL", url);
+            let terminal = crate::cli::terminal_of(&command, "gateway link telegram");
+            let linked = crate::cli::answering(terminal, &format!("{TOKEN}\r"));
+            assert!(linked.status == 0 && linked.out.contains("is linked"), "{linked:?}");
+        }
+        // It is used at once, and told to nobody.
+        fake.until(|heard| (!heard.offsets.is_empty()).then_some(()));
+        assert!(std::fs::read_to_string(&file).is_ok_and(|text| text.contains(TOKEN)));
+        running.ask(":action :gateways");
+        let said = running.heard.concat();
+        assert!(!said.contains("AAfake") && !said.contains("AAwrong"));
+    }
 }
 
 /// A model that is still thinking when the core ends.

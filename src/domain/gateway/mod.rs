@@ -3,23 +3,29 @@
 //! Nothing here talks with a messenger, and no text of a chat lets anybody in or approves anything.
 
 pub mod door;
+pub mod seen;
 pub mod split;
+
+use crate::domain::gateway::split::Limit;
 
 /// A messenger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Platform {
     /// Telegram, through its Bot API.
     Telegram,
+    /// Signal, through the user's signal-cli.
+    Signal,
 }
 
 impl Platform {
     /// Every one.
-    pub const ALL: [Platform; 1] = [Platform::Telegram];
+    pub const ALL: [Platform; 2] = [Platform::Telegram, Platform::Signal];
 
     /// Returns the name in the store, on the wire and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Platform::Telegram => "telegram",
+            Platform::Signal => "signal",
         }
     }
 
@@ -28,19 +34,46 @@ impl Platform {
         Platform::ALL.into_iter().find(|platform| platform.name() == name)
     }
 
-    /// Returns how long a message may be, in units of UTF-16.
-    pub const fn limit(self) -> usize {
+    /// Returns how long a message may be.
+    pub const fn limit(self) -> Limit {
         match self {
-            Platform::Telegram => 4_096,
+            Platform::Telegram => Limit::Utf16(4_096),
+            // What is longer becomes an attachment.
+            Platform::Signal => Limit::Utf8(2_000),
         }
     }
 }
 
-/// Something that came in; whatever it is, its number says that it came.
+/// By what it is known that something came already.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// A number of the messenger's own: what comes next has a larger one, whoever sent it.
+    Number(i64),
+    /// What its sender's device called it. It says nothing about what came before it, or what comes next.
+    Name {
+        /// Who sent it, by the messenger's own name.
+        sender: String,
+        /// The name, which no two messages of a sender share.
+        name: String,
+    },
+}
+
+impl Mark {
+    /// Returns whether it is kept that something came. A number counts whatever came with it; a name only where its sender
+    /// is let in, or strangers would fill the store.
+    pub const fn is_kept(&self, let_in: bool) -> bool {
+        match self {
+            Mark::Number(_) => true,
+            Mark::Name { .. } => let_in,
+        }
+    }
+}
+
+/// Something that came in; whatever it is, its mark says that it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// The messenger's number: the next one is larger.
-    pub number: i64,
+    /// By what it is known.
+    pub mark: Mark,
     /// The message, if it is one that a person sent to us alone.
     pub message: Option<Message>,
 }
@@ -82,12 +115,4 @@ pub fn meaning(message: &Message) -> Meaning {
         Some(word) if word.starts_with('/') => Meaning::Say(NO_COMMAND),
         Some(_) | None => Meaning::Ask(text.to_string()),
     }
-}
-
-/// Returns what came in and is new, in order: each number once, and none that came before.
-pub fn fresh(mut arrived: Vec<Arrived>, after: i64) -> Vec<Arrived> {
-    arrived.retain(|one| one.number > after);
-    arrived.sort_by_key(|one| one.number);
-    arrived.dedup_by_key(|one| one.number);
-    arrived
 }

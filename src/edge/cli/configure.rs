@@ -7,7 +7,7 @@ use crate::domain::inert::exact;
 use crate::edge::cli::run::{DONE, Failure, USAGE};
 use crate::edge::cli::terminal;
 use crate::edge::config::{Config, Surroundings};
-use crate::edge::own_file::replace;
+use crate::edge::env_file::{self, LONGEST_KEY};
 use crate::edge::peers::lineage::not_started_by_us;
 use crate::edge::provider::known::{KNOWN, Known, RECALL};
 use crate::edge::secret::read_env_file;
@@ -16,11 +16,6 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
-
-/// A key is no longer than this, in bytes.
-const LONGEST_KEY: u64 = 16 << 10;
-/// The settings file is no longer than this, in bytes, as its reader has it.
-const LONGEST_FILE: u64 = 64 << 10;
 
 /// What is answered beforehand; the rest is asked at a terminal.
 #[derive(Args, Debug)]
@@ -66,13 +61,7 @@ pub(super) fn run_configure(said: &Configure, out: &mut dyn Write) -> Result<u8,
     let home = config.home.clone();
     let mut asked = Asked { said, asks, known: &known, home: &home, out };
     let answers = asked.all()?;
-    let text = with_lines(&whole(&file)?, &answers.lines);
-    if text.len() as u64 > LONGEST_FILE {
-        return Err(format!("{} would become larger than 64 kB", exact(&file.display().to_string())).into());
-    }
-    if !answers.lines.is_empty() {
-        replace(&file, &text).map_err(|why| format!("{}: {why}", file.display()))?;
-    }
+    env_file::put(&file, &answers.lines).map_err(|why| exact(&why))?;
     told(&file, &answers, said.json, out)
 }
 
@@ -80,7 +69,7 @@ pub(super) fn run_configure(said: &Configure, out: &mut dyn Write) -> Result<u8,
 #[derive(Default)]
 struct Answers {
     /// Names with their new values; none takes the line away.
-    lines: Vec<(&'static str, Option<String>)>,
+    lines: Vec<env_file::Line>,
     /// The name and the value of a key.
     notes: Vec<String>,
 }
@@ -268,44 +257,12 @@ fn dollars(text: &str) -> Result<Option<String>, String> {
 fn read_key(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = match path == Path::new("-") {
-        true => std::io::stdin().lock().take(LONGEST_KEY).read_to_string(&mut text),
-        false => std::fs::File::open(path).and_then(|file| file.take(LONGEST_KEY).read_to_string(&mut text)),
+        true => std::io::stdin().lock().take(LONGEST_KEY as u64).read_to_string(&mut text),
+        false => std::fs::File::open(path).and_then(|file| file.take(LONGEST_KEY as u64).read_to_string(&mut text)),
     };
     read.map_err(|why| format!("the key cannot be read: {why}"))?;
-    let key = text.lines().next().unwrap_or_default().trim();
-    // What a key looks like is its service's to say; what would need quotes in the file is none.
-    let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '\'' | '"' | '\\' | '#' | '$' | '`');
-    match !key.is_empty() && key.chars().all(plain) {
-        true => Ok(key.to_string()),
-        false => Err("there is no key in the first line of that".into()),
-    }
-}
-
-/// Returns the text of the file as it is; one that is not there is empty.
-fn whole(file: &Path) -> Result<String, Failure> {
-    match std::fs::read_to_string(file) {
-        Ok(text) => Ok(text),
-        Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(why) => Err(format!("{}: {why}", exact(&file.display().to_string())).into()),
-    }
-}
-
-/// Returns a settings file with some lines anew; every other line stays as it is.
-fn with_lines(text: &str, lines: &[(&str, Option<String>)]) -> String {
-    let names = |line: &str, name: &str| {
-        let line = line.trim_start();
-        let line = line.strip_prefix("export ").unwrap_or(line);
-        line.split_once('=').is_some_and(|(found, _)| found.trim() == name)
-    };
-    let kept = text.lines().filter(|line| !lines.iter().any(|(name, _)| names(line, name)));
-    let mut new: String = kept.flat_map(|line| [line, "\n"]).collect();
-    for (name, value) in lines {
-        if let Some(value) = value {
-            let quoted = value.contains([' ', '#', '$', '"', '\\', '`', '~']);
-            new.push_str(&if quoted { format!("{name}='{value}'\n") } else { format!("{name}={value}\n") });
-        }
-    }
-    new
+    let key = env_file::key_in(&text).ok_or("there is no key in the first line of that")?;
+    Ok(key.to_string())
 }
 
 fn told(file: &Path, answers: &Answers, as_json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
@@ -327,14 +284,6 @@ fn told(file: &Path, answers: &Answers, as_json: bool, out: &mut dyn Write) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_the_named_lines_of_a_file_change() {
-        let text = "# mine\nexport MEMEX_DIR=/old\nOPENAI_API_KEY=x\nMEMEX_DIRS=/y\n";
-        let lines = [("MEMEX_DIR", Some("/my notes".to_string())), ("DAY_BUDGET_USD", None)];
-        assert_eq!(with_lines(text, &lines), "# mine\nOPENAI_API_KEY=x\nMEMEX_DIRS=/y\nMEMEX_DIR='/my notes'\n");
-        assert_eq!(with_lines(text, &[]), text);
-    }
 
     #[test]
     fn answers_that_are_no_good_are_refused() {

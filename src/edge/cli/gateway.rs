@@ -7,13 +7,16 @@ use crate::domain::sexp::reader::Sexp;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::run::{DONE, Failure, USAGE};
 use crate::edge::cli::session::{block_on, origin, owner, readable, say, with_engine};
+use crate::edge::cli::terminal;
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::Keep;
+use crate::edge::env_file::{LONGEST_KEY, key_in};
 use crate::edge::peers::lineage::not_started_by_us;
 use crate::edge::runtime::gateways;
+use crate::edge::secret::Secret;
 use clap::Subcommand;
 use serde_json::json;
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Read, Write};
 
 /// What to do with messengers.
 #[derive(Subcommand, Debug)]
@@ -27,10 +30,13 @@ pub enum Gateways {
         #[arg(long)]
         json: bool,
     },
-    /// Take messages by one, at a terminal. Its token stands in TELEGRAM_BOT_TOKEN or auth-source, and never here.
+    /// Take messages by one, at a terminal. Telegram's token is asked for where there is none, or read from a pipe.
     Link {
-        /// Which; telegram is one.
+        /// Which: telegram or signal.
         platform: String,
+        /// Ask for a token although there is one.
+        #[arg(long)]
+        new_token: bool,
         /// Where things are.
         #[command(flatten)]
         place: Place,
@@ -40,7 +46,7 @@ pub enum Gateways {
     },
     /// Take messages by one no more; nobody is answered there.
     Unlink {
-        /// Which; telegram is one.
+        /// Which: telegram or signal.
         platform: String,
         /// Where things are.
         #[command(flatten)]
@@ -70,15 +76,58 @@ pub(super) fn run_gateway(command: Gateways, out: &mut dyn Write) -> Result<u8, 
                 }),
             }
         }
-        Gateways::Link { platform, place, json } => {
+        Gateways::Link { platform, new_token, place, json } => {
             let platform = named(&platform)?;
-            if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+            let takes_pipe = platform == Platform::Telegram;
+            if !(std::io::stdout().is_terminal() && (takes_pipe || std::io::stdin().is_terminal())) {
                 return Err("a messenger is linked in Emacs or at a terminal; this is neither".into());
             }
             not_started_by_us(std::process::id()).map_err(|why| format!("a messenger is linked by a human: {why}"))?;
-            rule(&place, platform, "link", json, out)
+            let token = token(&place, platform, new_token)?;
+            rule(&place, platform, "link", token.as_ref(), json, out)
         }
-        Gateways::Unlink { platform, place, json } => rule(&place, named(&platform)?, "unlink", json, out),
+        Gateways::Unlink { platform, place, json } => rule(&place, named(&platform)?, "unlink", None, json, out),
+    }
+}
+
+/// Gets the token that is missing, or is to be another: typed unseen, or from a pipe; never as an argument.
+fn token(place: &Place, platform: Platform, new: bool) -> Result<Option<Secret>, Failure> {
+    if platform != Platform::Telegram {
+        return if new { Err(format!("{} has no token", platform.name()).into()) } else { Ok(None) };
+    }
+    let piped = !std::io::stdin().is_terminal();
+    if !(piped || new) && is_configured(place, platform)? {
+        return Ok(None);
+    }
+    if std::env::var_os("TELEGRAM_BOT_TOKEN").is_some_and(|token| !token.is_empty()) {
+        return Err(
+            "TELEGRAM_BOT_TOKEN of the environment counts before a token that is stored; change it there".into()
+        );
+    }
+    if !piped {
+        let question = "Token of the bot, as BotFather tells it (it is not shown): ";
+        let typed = terminal::unseen(&mut std::io::stderr(), question)?;
+        return typed.map(Some).ok_or_else(|| "no token was typed; nothing was done".into());
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(LONGEST_KEY as u64).read_to_string(&mut text);
+    read.map_err(|why| format!("the token cannot be read: {why}"))?;
+    let key = key_in(&text).ok_or("there is no token in the first line of what was piped here")?;
+    Ok(Some(Secret::new(key.to_string())))
+}
+
+/// Returns whether nothing is missing to link a messenger.
+fn is_configured(place: &Place, platform: Platform) -> Result<bool, Failure> {
+    let asked = block_on(async {
+        let Some(mut owner) = owner(place).await? else { return Ok(None) };
+        owner.request("gateways", Plist::new()).await.map(Some)
+    })?;
+    let is_it = |gateway: &Sexp| gateway.text_at("platform") == Some(platform.name()) && gateway.flag_at("configured");
+    match asked {
+        Some(answer) => Ok(answer.list_at("gateways").iter().any(is_it)),
+        None => with_engine(place, Keep::ToRead, async |engine| {
+            Ok(gateways::list(engine).await?.build().list_at("gateways").iter().any(is_it))
+        }),
     }
 }
 
@@ -89,16 +138,27 @@ fn named(platform: &str) -> Result<Platform, Failure> {
     })
 }
 
-fn rule(place: &Place, platform: Platform, what: &str, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+fn rule(
+    place: &Place,
+    platform: Platform,
+    what: &str,
+    token: Option<&Secret>,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
     let asked = block_on(async {
         let Some(mut owner) = owner(place).await? else { return Ok(None) };
         let payload = Plist::new().text("platform", platform.name()).keyword("do", what);
+        let payload = payload.maybe("token", token.map(Secret::expose));
         owner.request("gateway", payload).await.map(Some)
     })?;
     if let Some(answer) = asked {
         return say(answer.text_at("text").unwrap_or_default(), json, out);
     }
     let text = with_engine(place, Keep::OnDiskOnly, async |engine: &std::sync::Arc<Engine>| {
+        if let Some(token) = token {
+            engine.take_gateway_token(&origin(true), platform, token.expose()).await?;
+        }
         let done = match what {
             // It was looked above who is at the terminal.
             "link" => engine.link_gateway(&origin(true), platform).await,

@@ -1,7 +1,9 @@
 //! A human's terminal: a long text is shown a page at a time, and what was typed ahead of a question answers none.
-#![allow(unsafe_code)] // tcflush and the size of a terminal, which the standard library does not know.
+#![allow(unsafe_code)] // tcflush, the modes and the size of a terminal, which the standard library does not know.
 
-use std::io::{self, BufRead, Write};
+use crate::edge::env_file::LONGEST_KEY;
+use crate::edge::secret::Secret;
+use std::io::{self, BufRead, Read, Write};
 
 /// How many lines a page has where the terminal does not say how many it shows.
 const ROWS: usize = 24;
@@ -50,6 +52,71 @@ pub fn answer(out: &mut dyn Write, question: &str) -> io::Result<Option<String>>
     Ok((length > 0).then(|| line.trim().to_string()))
 }
 
+/// Asks for a secret, which is not shown while it is typed; `None` when the human broke off or typed nothing.
+///
+/// # Errors
+/// When the terminal cannot be read or written, or cannot be kept from showing it.
+pub fn unseen(out: &mut dyn Write, question: &str) -> io::Result<Option<Secret>> {
+    let quiet = Quiet::begin()?;
+    write!(out, "{question}")?;
+    out.flush()?;
+    let typed = typed(&mut io::stdin().lock());
+    drop(quiet);
+    writeln!(out)?;
+    Ok(typed?.map(Secret::new))
+}
+
+/// Reads keys up to Return, as a line editor does that has nothing but a way back.
+fn typed(keys: &mut impl Read) -> io::Result<Option<String>> {
+    const BREAK: u8 = 3;
+    const END: u8 = 4;
+    const KILL: u8 = 21;
+    let mut line = Vec::new();
+    for key in keys.bytes() {
+        match key? {
+            b'\r' | b'\n' => break,
+            BREAK => return Ok(None),
+            END if line.is_empty() => return Ok(None),
+            8 | 127 => drop(line.pop()),
+            KILL => line.clear(),
+            byte if line.len() <= LONGEST_KEY => line.push(byte),
+            _ => {}
+        }
+    }
+    Ok(String::from_utf8(line).ok().filter(|line| !line.trim().is_empty()))
+}
+
+/// A terminal that shows nothing of what is typed, hands on each key, and makes no signals of them, until this is dropped.
+struct Quiet(libc::termios);
+
+impl Quiet {
+    fn begin() -> io::Result<Quiet> {
+        let mut modes = std::mem::MaybeUninit::<libc::termios>::uninit();
+        // SAFETY: the kernel fills the structure, which lives on, and says so by 0.
+        if unsafe { libc::tcgetattr(libc::STDIN_FILENO, modes.as_mut_ptr()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it was filled.
+        let before = unsafe { modes.assume_init() };
+        let mut quiet = before;
+        quiet.c_lflag &= !(libc::ECHO | libc::ECHONL | libc::ICANON | libc::ISIG);
+        (quiet.c_cc[libc::VMIN], quiet.c_cc[libc::VTIME]) = (1, 0);
+        // What was typed before was shown, and meant for something else: it is let go of.
+        // SAFETY: the structure lives on, and nothing keeps it.
+        match unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSAFLUSH, &raw const quiet) } {
+            0 => Ok(Quiet(before)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        // SAFETY: the structure lives on, and nothing keeps it.
+        unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSAFLUSH, &raw const self.0) };
+    }
+}
+
 /// Returns how many lines the terminal shows.
 fn rows() -> usize {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
@@ -61,6 +128,25 @@ fn rows() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_typed_unseen_ends_at_return_and_can_be_taken_back() {
+        let check = |keys: &[u8], secret: Option<&str>| {
+            assert_eq!(typed(&mut &keys[..]).expect("it can be read").as_deref(), secret, "{keys:?}");
+        };
+        check(b"12:AA\rmore", Some("12:AA"));
+        check(b"12:AB\x7fA\n", Some("12:AA"));
+        check(b"\x7fwrong\x1512:AA\r", Some("12:AA"));
+        check(b"12:AA", Some("12:AA"));
+        check(b"12\x03:AA\r", None);
+        check(b"\x04", None);
+        check(b" \r", None);
+        check(b"\xff\r", None);
+        assert_eq!(
+            typed(&mut io::repeat(b'x').take(1 << 20)).expect("it ends").map(|key| key.len()),
+            Some(LONGEST_KEY + 1)
+        );
+    }
 
     #[test]
     fn a_page_leaves_room_for_the_question_and_only_return_goes_on() {

@@ -5,12 +5,15 @@
 
 use crate::domain::audit::Ruling;
 use crate::domain::gateway::door::{self, Door};
-use crate::domain::gateway::{Message, Platform};
+use crate::domain::gateway::seen::Seen;
+use crate::domain::gateway::{Mark, Message, Platform};
 use crate::domain::port::LogLevel;
 use crate::domain::signal::{Origin, Source};
 use crate::edge::engine::record::kind;
 use crate::edge::engine::{Engine, audit};
-use crate::edge::gateway::{Telegram, is_loopback};
+use crate::edge::env_file;
+use crate::edge::gateway::{Messenger, Signal, Telegram, Trouble, is_loopback};
+use crate::edge::secret::Secret;
 use crate::edge::thread::aside;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -18,6 +21,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
+/// The variable of Telegram's token.
+const TOKEN: &str = "TELEGRAM_BOT_TOKEN";
 /// What is said where only Emacs may decide.
 const IN_EMACS: &str = "who may reach the agent by a messenger is decided in Emacs: M-x passepartout-gateways";
 
@@ -31,8 +36,6 @@ pub(in crate::edge) struct Gateways {
     deciding: tokio::sync::Mutex<()>,
     /// Held over a count of what is open and its keeping: of two, the later one is kept last.
     counting: tokio::sync::Mutex<()>,
-    /// Something about them changed.
-    wake: Arc<Notify>,
 }
 
 /// One messenger.
@@ -41,8 +44,10 @@ struct Gateway {
     linked: bool,
     named: Option<String>,
     state: String,
-    /// Of which account, and the number of what came last by it: each counts by itself.
-    mark: (String, i64),
+    /// Something about it changed.
+    wake: Arc<Notify>,
+    /// What came already by each account.
+    seen: BTreeMap<String, Seen>,
     /// How many messages of each sender were taken and are not answered yet.
     open: BTreeMap<String, i64>,
     door: Door,
@@ -53,7 +58,7 @@ struct Gateway {
 pub struct ListedGateway {
     /// Which.
     pub platform: Platform,
-    /// Whether there is a token.
+    /// Whether nothing is missing, a token or an address.
     pub configured: bool,
     /// Whether the user linked it.
     pub linked: bool,
@@ -90,9 +95,22 @@ impl Engine {
             let gateway = known.entry(platform).or_default();
             let of_it = |key: &str| key == platform.name();
             gateway.linked = linked.iter().any(|record| of_it(&record.key) && record.body["linked"] == true);
-            if let Some(record) = marks.iter().find(|record| of_it(&record.key)) {
+            for record in &marks {
                 let account = record.body["account"].as_str().unwrap_or_default().to_string();
-                gateway.mark = (account, record.body["number"].as_i64().unwrap_or(0));
+                let seen = gateway.seen.entry(account);
+                match record.key.split_once(' ') {
+                    None if of_it(&record.key) => {
+                        seen.or_default().note(&Mark::Number(record.body["number"].as_i64().unwrap_or(0)));
+                    }
+                    Some((named, sender)) if of_it(named) => {
+                        let names = record.body["names"].as_array().into_iter().flatten();
+                        let seen = seen.or_default();
+                        for name in names.filter_map(serde_json::Value::as_str) {
+                            seen.note(&Mark::Name { sender: sender.to_string(), name: name.to_string() });
+                        }
+                    }
+                    Some(_) | None => {}
+                }
             }
             gateway.open = open
                 .iter()
@@ -116,9 +134,9 @@ impl Engine {
         work(self.gateways.known.lock().entry(platform).or_default())
     }
 
-    /// Returns what tells that something about messengers changed.
-    pub(in crate::edge) fn gateways_wake(&self) -> Arc<Notify> {
-        self.gateways.wake.clone()
+    /// Returns what tells that something about a messenger changed.
+    pub(in crate::edge) fn gateway_wake(&self, platform: Platform) -> Arc<Notify> {
+        self.with_gateway(platform, |gateway| gateway.wake.clone())
     }
 
     /// Returns whether the user linked a messenger.
@@ -130,15 +148,29 @@ impl Engine {
     ///
     /// # Errors
     /// What is missing, in words for the user.
-    pub(in crate::edge) fn telegram(&self) -> Result<Telegram, String> {
+    pub(in crate::edge) fn messenger(&self, platform: Platform) -> Result<Arc<dyn Messenger>, String> {
+        match platform {
+            Platform::Telegram => Ok(Arc::new(self.telegram()?)),
+            Platform::Signal => Ok(Arc::new(self.signal()?)),
+        }
+    }
+
+    fn telegram(&self) -> Result<Telegram, String> {
+        let token = self.vault.token(Platform::Telegram.name(), TOKEN, &self.config.telegram_url);
+        self.telegram_with(token.ok_or("there is no token: linking it asks for one")?)
+    }
+
+    fn telegram_with(&self, token: Secret) -> Result<Telegram, String> {
         let wrong = || "TELEGRAM_URL is no address; it begins with https://".to_string();
         let base = reqwest::Url::parse(&self.config.telegram_url).map_err(|_| wrong())?;
-        let token = self.vault.token(Platform::Telegram.name(), "TELEGRAM_BOT_TOKEN", &self.config.telegram_url);
-        let token =
-            token.ok_or("there is no token: put it into auth-source for api.telegram.org, or TELEGRAM_BOT_TOKEN")?;
         let client = self.clients().map_err(|_| "no HTTP client can be made".to_string())?.at(is_loopback(&base));
         Telegram::new(client, base, token)
             .ok_or_else(|| "its token is no token, or would go over the network in the clear".to_string())
+    }
+
+    fn signal(&self) -> Result<Signal, String> {
+        let missing = "where signal-cli listens is not known: say it in SIGNAL_CLI_ADDRESS";
+        Signal::new(self.config.signal_address.as_deref().ok_or(missing)?, &self.config.signal_account)
     }
 
     /// Takes note of how a messenger stands.
@@ -151,9 +183,9 @@ impl Engine {
         });
     }
 
-    /// Returns the number of what came last by an account; 0 where nothing came by it.
-    pub(in crate::edge) fn gateway_mark(&self, platform: Platform, account: &str) -> i64 {
-        self.with_gateway(platform, |gateway| if gateway.mark.0 == account { gateway.mark.1 } else { 0 })
+    /// Returns what came already by an account.
+    pub(in crate::edge) fn gateway_seen(&self, platform: Platform, account: &str) -> Seen {
+        self.with_gateway(platform, |gateway| gateway.seen.get(account).cloned().unwrap_or_default())
     }
 
     /// Stores that something came by an account.
@@ -161,11 +193,19 @@ impl Engine {
         &self,
         platform: Platform,
         account: &str,
-        number: i64,
+        mark: &Mark,
     ) -> Result<(), String> {
-        let body = json!({ "account": account, "number": number });
-        self.append(kind::GATEWAY_MARK, platform.name(), body).await?;
-        self.with_gateway(platform, |gateway| gateway.mark = (account.to_string(), number));
+        let mut seen = self.gateway_seen(platform, account);
+        seen.note(mark);
+        let (key, body) = match mark {
+            Mark::Number(number) => (platform.name().to_string(), json!({ "account": account, "number": number })),
+            Mark::Name { sender, .. } => {
+                let names: Vec<&str> = seen.names(sender).collect();
+                (key(platform, sender), json!({ "account": account, "names": names }))
+            }
+        };
+        self.append(kind::GATEWAY_MARK, &key, body).await?;
+        self.with_gateway(platform, |gateway| gateway.seen.insert(account.to_string(), seen));
         Ok(())
     }
 
@@ -208,9 +248,7 @@ impl Engine {
     /// Returns every messenger.
     pub fn gateways(&self) -> Vec<ListedGateway> {
         let listed = |platform: Platform| {
-            let missing = match platform {
-                Platform::Telegram => self.telegram().err(),
-            };
+            let missing = self.messenger(platform).err();
             self.with_gateway(platform, |gateway| ListedGateway {
                 platform,
                 configured: missing.is_none(),
@@ -232,6 +270,29 @@ impl Engine {
         Platform::ALL.into_iter().map(listed).collect()
     }
 
+    /// Takes the token of a messenger that says that it is right, and keeps it in the settings file.
+    ///
+    /// # Errors
+    /// When that is not for this channel, the token is none or could not be tried, or it could not be stored; nothing is
+    /// kept then.
+    pub async fn take_gateway_token(&self, origin: &Origin, platform: Platform, token: &str) -> Result<(), String> {
+        may_link(origin)?;
+        let Platform::Telegram = platform else { return Err(format!("{} has no token", platform.name())) };
+        let key = env_file::key_in(token).ok_or("this is no token, so nothing was stored")?;
+        let telegram = self.telegram_with(Secret::new(key.to_string()))?;
+        telegram.linked_as().await.map_err(|trouble| match trouble {
+            Trouble::Refused => {
+                "Telegram does not know this token, so nothing was stored; BotFather tells the right one".to_string()
+            }
+            trouble => format!("the token could not be tried, so nothing was stored: {trouble}"),
+        })?;
+        let (file, lines) = (self.config.settings.join(".env"), [(TOKEN, Some(key.to_string()))]);
+        aside(move || env_file::put(&file, &lines)).await?;
+        // It counts before what auth-source gave at the start, which may be an older one.
+        self.vault.add([(platform.name().to_string(), Secret::new(key.to_string()))]);
+        Ok(())
+    }
+
     /// Links a messenger: from then on its messages are taken.
     ///
     /// # Errors
@@ -240,14 +301,14 @@ impl Engine {
         may_link(origin)?;
         self.load_gateways().await?;
         let _one = self.gateways.deciding.lock().await;
-        match platform {
-            Platform::Telegram => self.telegram().map(drop)?,
-        }
+        self.messenger(platform).map(drop)?;
         let what = format!("the gateway {} is linked", platform.name());
         let record = (kind::GATEWAY, platform.name().to_string(), json!({ "linked": true }));
         self.keep_gateway(origin, Ruling::Confirmed, (&what, record)).await?;
-        self.with_gateway(platform, |gateway| gateway.linked = true);
-        self.gateways.wake.notify_one();
+        self.with_gateway(platform, |gateway| {
+            gateway.linked = true;
+            gateway.wake.notify_one();
+        });
         Ok(format!("{what}; who may write is said with a pairing code"))
     }
 
@@ -259,8 +320,10 @@ impl Engine {
         may_take_away(origin)?;
         self.load_gateways().await?;
         let _one = self.gateways.deciding.lock().await;
-        self.with_gateway(platform, |gateway| (gateway.linked, gateway.named) = (false, None));
-        self.gateways.wake.notify_one();
+        self.with_gateway(platform, |gateway| {
+            (gateway.linked, gateway.named) = (false, None);
+            gateway.wake.notify_one();
+        });
         let what = format!("the gateway {} is not linked any more", platform.name());
         let record = (kind::GATEWAY, platform.name().to_string(), json!({ "linked": false }));
         self.keep_gateway(origin, Ruling::Revoked, (&what, record)).await?;

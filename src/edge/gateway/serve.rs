@@ -1,7 +1,7 @@
 //! Serves one messenger: takes what comes, in order and once, runs a turn for each message of who was let in, and answers.
 
 use crate::domain::gateway::split::split;
-use crate::domain::gateway::{Arrived, Meaning, Message, fresh, meaning};
+use crate::domain::gateway::{Arrived, Meaning, Message, meaning};
 use crate::domain::id::SessionId;
 use crate::domain::label::Privacy;
 use crate::domain::port::LogLevel;
@@ -27,6 +27,8 @@ const PACE: (Duration, Duration) = (Duration::from_millis(34), Duration::from_se
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 /// So often one message is tried.
 const TRIES: u32 = 6;
+/// The longest wait after which a message is still sent.
+const PATIENCE: Duration = Duration::from_secs(3_600);
 /// What is said where an answer drew on what does not leave this machine.
 const PRIVATE: &str = "The answer drew on private notes, so it is not sent here; ask in Emacs.";
 /// What is said at the next start of what was taken and not answered.
@@ -59,7 +61,12 @@ impl Sender {
             self.turn().await;
             let Err(trouble) = self.messenger.send(to, part).await else { return Ok(()) };
             tried += 1;
-            if tried >= TRIES || matches!(trouble, Trouble::Refused | Trouble::Rejected(_)) {
+            let hopeless = match trouble {
+                Trouble::Refused | Trouble::Rejected(_) | Trouble::Unsent(_) => true,
+                Trouble::Wait(named) | Trouble::Captcha(named) => named > PATIENCE,
+                Trouble::Taken | Trouble::Passing(_) => false,
+            };
+            if tried >= TRIES || hopeless {
                 return Err(trouble);
             }
             tokio::time::sleep(wait(&trouble, tried)).await;
@@ -80,8 +87,8 @@ impl Sender {
 fn wait(trouble: &Trouble, tried: u32) -> Duration {
     let chance = f64::from((std::hash::RandomState::new().hash_one(0_u8) >> 32) as u32) / f64::from(u32::MAX);
     match trouble {
-        Trouble::Wait(named) => *named + Duration::from_millis(500).mul_f64(chance),
-        Trouble::Refused | Trouble::Taken | Trouble::Rejected(_) | Trouble::Passing(_) => {
+        Trouble::Wait(named) | Trouble::Captcha(named) => *named + Duration::from_millis(500).mul_f64(chance),
+        Trouble::Refused | Trouble::Taken | Trouble::Rejected(_) | Trouble::Unsent(_) | Trouble::Passing(_) => {
             let doubled = BACK_OFF.0.saturating_mul(1_u32.checked_shl(tried.saturating_sub(1)).unwrap_or(u32::MAX));
             doubled.min(BACK_OFF.1).mul_f64(0.5 + chance / 2.0)
         }
@@ -93,13 +100,15 @@ pub(in crate::edge) async fn serve(engine: Weak<Engine>, messenger: Arc<dyn Mess
     let sender = Arc::new(Sender { messenger: messenger.clone(), next: Mutex::default() });
     let (mut chats, mut tried) =
         (Chats { engine: engine.clone(), sender, open: HashMap::new(), tasks: JoinSet::new() }, 0);
-    let (platform, mut named) = (messenger.platform(), false);
+    let (platform, mut named, mut waiting) = (messenger.platform(), false, VecDeque::new());
     loop {
-        let Some(after) = engine.upgrade().map(|engine| engine.gateway_mark(platform, messenger.account())) else {
+        let Some(seen) = engine.upgrade().map(|engine| engine.gateway_seen(platform, messenger.account())) else {
             return;
         };
         let came = match named {
-            true => messenger.receive(after).await.map(|arrived| fresh(arrived, after)),
+            // What could not be stored comes from nowhere else again.
+            true if !waiting.is_empty() => Ok(Vec::new()),
+            true => messenger.receive(&seen).await.map(|arrived| seen.fresh(arrived)),
             false => messenger.linked_as().await.map(|name| {
                 named = true;
                 engine.upgrade().iter().for_each(|engine| {
@@ -110,12 +119,16 @@ pub(in crate::edge) async fn serve(engine: Weak<Engine>, messenger: Arc<dyn Mess
             }),
         };
         let Some(here) = engine.upgrade() else { return };
+        let some = came.as_ref().is_ok_and(|arrived| !arrived.is_empty());
         let trouble = match came {
-            Ok(arrived) => chats.take(&here, arrived).await.err(),
+            Ok(arrived) => {
+                waiting.extend(arrived);
+                chats.take(&here, &mut waiting).await.err()
+            }
             Err(trouble) => Some(trouble),
         };
         let Some(trouble) = trouble else {
-            if tried > 0 {
+            if tried > 0 || some {
                 here.note_gateway(platform, None, "running");
             }
             tried = 0;
@@ -143,26 +156,30 @@ struct Chats {
 }
 
 impl Chats {
-    /// Takes what came, in order. That it came is stored first: what was begun is never begun again.
-    async fn take(&mut self, engine: &Arc<Engine>, arrived: Vec<Arrived>) -> Result<(), Trouble> {
+    /// Takes what came, in order. That it came is stored first: what was begun is never begun again. What could not be
+    /// stored stays there.
+    async fn take(&mut self, engine: &Arc<Engine>, arrived: &mut VecDeque<Arrived>) -> Result<(), Trouble> {
         let platform = self.sender.messenger.platform();
-        for one in arrived {
+        while let Some(one) = arrived.front() {
             let unstored = |_| Trouble::Passing("what came cannot be noted in the store, so nothing is taken");
-            let message = one.message.filter(|message| engine.gateway_lets_in(platform, message));
+            let message = one.message.clone().filter(|message| engine.gateway_lets_in(platform, message));
             // Before it counts as taken: what a core that ends between the two leaves behind is said to be cut off.
             if let Some(message) = &message {
                 engine.count_open(platform, &message.sender, 1).await;
             }
-            let marked = engine.mark_gateway(platform, self.sender.messenger.account(), one.number).await;
-            match (message, marked) {
-                (Some(message), Ok(())) => self.hand_on(engine, message).await,
-                (None, Ok(())) => {}
-                (message, Err(why)) => {
-                    if let Some(message) = message {
-                        engine.count_open(platform, &message.sender, -1).await;
-                    }
-                    return Err(unstored(why));
+            let marked = match one.mark.is_kept(message.is_some()) {
+                true => engine.mark_gateway(platform, self.sender.messenger.account(), &one.mark).await,
+                false => Ok(()),
+            };
+            if let Err(why) = marked {
+                if let Some(message) = message {
+                    engine.count_open(platform, &message.sender, -1).await;
                 }
+                return Err(unstored(why));
+            }
+            arrived.pop_front();
+            if let Some(message) = message {
+                self.hand_on(engine, message).await;
             }
         }
         Ok(())
@@ -227,6 +244,7 @@ async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut m
         };
         if let Err(trouble) = sent {
             here.say(LogLevel::Warning, &format!("an answer could not be sent by {}: {trouble}", platform.name()));
+            here.note_gateway(platform, None, &trouble.to_string());
         }
         here.count_open(platform, &chat, -1).await;
         drop(here);

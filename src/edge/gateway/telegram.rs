@@ -1,6 +1,7 @@
 //! Telegram's Bot API, by long polling. Its token is a part of every address, so no address leaves this file.
 
-use crate::domain::gateway::{Arrived, Message, Platform};
+use crate::domain::gateway::seen::Seen;
+use crate::domain::gateway::{Arrived, Mark, Message, Platform};
 use crate::edge::gateway::{Messenger, Trouble};
 use crate::edge::secret::Secret;
 use async_trait::async_trait;
@@ -102,9 +103,9 @@ impl Messenger for Telegram {
         Ok(format!("@{}", name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect::<String>()))
     }
 
-    async fn receive(&self, after: i64) -> Result<Vec<Arrived>, Trouble> {
+    async fn receive(&self, seen: &Seen) -> Result<Vec<Arrived>, Trouble> {
         let body = json!({
-            "offset": after.saturating_add(1), "limit": AT_ONCE, "timeout": POLL, "allowed_updates": ["message"],
+            "offset": seen.number().saturating_add(1), "limit": AT_ONCE, "timeout": POLL, "allowed_updates": ["message"],
         });
         let updates = self.call("getUpdates", body, CALL + Duration::from_secs(POLL)).await?;
         let updates = updates.as_array().ok_or(Trouble::Passing("its answer cannot be understood"))?;
@@ -121,7 +122,7 @@ impl Messenger for Telegram {
 
 fn arrived(update: &Value) -> Option<Arrived> {
     let number = update["update_id"].as_i64().filter(|number| *number > 0)?;
-    Some(Arrived { number, message: message(&update["message"]) })
+    Some(Arrived { mark: Mark::Number(number), message: message(&update["message"]) })
 }
 
 /// Reads a message of a person to the bot alone: in a group others would read the answer.

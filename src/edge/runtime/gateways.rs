@@ -8,8 +8,8 @@ use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
 use crate::edge::engine::Engine;
 use crate::edge::engine::gateways::ListedGateway;
-use crate::edge::gateway::Messenger;
 use crate::edge::gateway::serve::serve;
+use futures_util::future::{join_all, select_all};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -18,26 +18,39 @@ const PAUSE: Duration = Duration::from_secs(30);
 
 /// Serves the messengers that are linked, as long as the engine lives.
 pub(super) async fn follow(engine: Weak<Engine>) {
-    let Some(wake) = engine.upgrade().map(|here| here.gateways_wake()) else { return };
+    if load(&engine).await {
+        join_all(Platform::ALL.map(|platform| follow_one(engine.clone(), platform))).await;
+    }
+}
+
+/// Waits until the store was read; returns whether it was.
+async fn load(engine: &Weak<Engine>) -> bool {
     let mut said = String::new();
     loop {
-        let Some(here) = engine.upgrade() else { return };
-        let Err(why) = here.load_gateways().await else { break };
+        let Some(here) = engine.upgrade() else { return false };
+        let Err(why) = here.load_gateways().await else { return true };
         if why != said {
             here.say(LogLevel::Error, &format!("no messenger is served until the store can be read: {why}"));
             said = why;
         }
+        let wakes = Platform::ALL.map(|platform| here.gateway_wake(platform));
         drop(here);
-        tokio::select! { () = tokio::time::sleep(PAUSE) => {}, () = wake.notified() => {} }
+        let woken = select_all(wakes.iter().map(|wake| Box::pin(wake.notified())));
+        tokio::select! { () = tokio::time::sleep(PAUSE) => {}, _ = woken => {} }
     }
+}
+
+/// Serves one messenger whenever it is linked. What becomes of another one interrupts nothing here.
+async fn follow_one(engine: Weak<Engine>, platform: Platform) {
+    let Some(wake) = engine.upgrade().map(|here| here.gateway_wake(platform)) else { return };
     loop {
         let Some(here) = engine.upgrade() else { return };
-        let messenger: Option<Arc<dyn Messenger>> = match here.gateway_is_linked(Platform::Telegram) {
+        let messenger = match here.gateway_is_linked(platform) {
             false => None,
-            true => match here.telegram() {
-                Ok(telegram) => Some(Arc::new(telegram)),
+            true => match here.messenger(platform) {
+                Ok(messenger) => Some(messenger),
                 Err(why) => {
-                    here.say(LogLevel::Warning, &format!("the gateway telegram is not served: {why}"));
+                    here.say(LogLevel::Warning, &format!("the gateway {} is not served: {why}", platform.name()));
                     None
                 }
             },
@@ -85,7 +98,12 @@ pub(super) async fn rule(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) 
     let platform = Platform::parse(name).ok_or_else(|| format!("there is no messenger “{}” here", exact(name)))?;
     let sender = payload.text_at("sender").unwrap_or("");
     let said = match payload.name_at("do") {
-        Some("link") => engine.link_gateway(origin, platform).await?,
+        Some("link") => {
+            if let Some(token) = payload.text_at("token") {
+                engine.take_gateway_token(origin, platform, token).await?;
+            }
+            engine.link_gateway(origin, platform).await?
+        }
         Some("unlink") => engine.unlink_gateway(origin, platform).await?,
         Some("allow") => engine.allow_sender(origin, platform, sender).await?,
         Some("revoke") => engine.revoke_sender(origin, platform, sender).await?,

@@ -1,0 +1,198 @@
+//! What signal-cli brings: which of it is a message of a person to us alone. Whatever is not known to be one is none.
+
+use crate::domain::gateway::{Arrived, Mark, Message};
+use serde_json::Value;
+
+/// Text that is too long for a message comes beside it, as this; signal-cli puts the whole of it into the message.
+const LONG_TEXT: &str = "text/x-signal-plain";
+/// So many bytes of a long text stand in the message when the rest of it was not fetched.
+const BODY: usize = 2_000;
+/// What, beside a text or in its place, asks us to look at something.
+const TO_LOOK_AT: [&str; 2] = ["sticker", "contacts"];
+/// What stands in a message that says nothing: it is about another one, about the chat, or about money.
+const ABOUT: [&str; 10] = [
+    "reaction",
+    "remoteDelete",
+    "adminDelete",
+    "pinMessage",
+    "unpinMessage",
+    "pollCreate",
+    "pollVote",
+    "pollTerminate",
+    "payment",
+    "storyContext",
+];
+
+/// Reads a notification; `None` when it is no message of a person to an account of ours alone, as far as the account is
+/// known.
+pub(super) fn arrived(params: &Value, account: Option<&str>) -> Option<Arrived> {
+    // What was subscribed to is wrapped, what comes by itself is not.
+    let brought = if params["result"].is_object() { &params["result"] } else { params };
+    let ours = account.is_none_or(|account| brought["account"] == account);
+    if !ours || !brought["exception"].is_null() {
+        return None;
+    }
+    let (envelope, data) = (&brought["envelope"], &brought["envelope"]["dataMessage"]);
+    let sender = uuid(envelope["sourceUuid"].as_str()?)?;
+    let stamp = data["timestamp"].as_i64().filter(|stamp| *stamp > 0)?;
+    let own = account.is_some_and(|account| envelope["sourceNumber"] == account);
+    if own || is_of_a_group(data) || ABOUT.iter().any(|about| !data[*about].is_null()) {
+        return None;
+    }
+    let text = match (to_look_at(data), data["message"].as_str()) {
+        (true, _) => None,
+        (false, Some(text)) if !text.trim().is_empty() => Some(text.to_string()),
+        // A timer that was set, a key that was renewed: there is nothing to answer.
+        (false, _) => return None,
+    };
+    let mark = Mark::Name { sender: sender.clone(), name: stamp.to_string() };
+    Some(Arrived { mark, message: Some(Message { name: name(envelope), sender, text }) })
+}
+
+/// Returns whether a message is of a group, where others would read the answer. Each name for one counts, also a new one.
+fn is_of_a_group(data: &Value) -> bool {
+    data.as_object().is_some_and(|data| data.iter().any(|(key, value)| key.starts_with("group") && !value.is_null()))
+}
+
+/// Returns whether there is something in a message that we do not look at.
+fn to_look_at(data: &Value) -> bool {
+    let some = |value: &Value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => true,
+    };
+    let whole = data["message"].as_str().is_some_and(|text| text.len() > BODY);
+    let rest_of_it = |attached: &Value| attached["contentType"] == LONG_TEXT && whole;
+    let attached = match &data["attachments"] {
+        Value::Array(attached) => !attached.iter().all(rest_of_it),
+        other => some(other),
+    };
+    attached || data["viewOnce"] == true || TO_LOOK_AT.iter().any(|what| some(&data[*what]))
+}
+
+/// Returns the account's own name of a person, in the one way of writing it; a number may come to belong to somebody else.
+fn uuid(text: &str) -> Option<String> {
+    let groups: Vec<usize> = text.split('-').map(str::len).collect();
+    let hex = text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+    (hex && groups == [8, 4, 4, 4, 12]).then(|| text.to_ascii_lowercase())
+}
+
+/// Returns what a person is called, and the number, to be shown.
+fn name(envelope: &Value) -> String {
+    let text = |key: &str| envelope[key].as_str().map(str::trim).filter(|text| !text.is_empty());
+    match (text("sourceName"), text("sourceNumber")) {
+        (Some(name), Some(number)) if name != number => format!("{number} {name}"),
+        (name, number) => number.or(name).unwrap_or("").to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const ANN: &str = "0123abcd-0000-4000-8000-00000000000a";
+    const OURS: &str = "+15550001";
+
+    fn brought(data: &Value) -> Value {
+        json!({ "account": OURS, "envelope": {
+            "source": "+15550007", "sourceNumber": "+15550007", "sourceUuid": ANN.to_uppercase(), "sourceName": "Ann",
+            "sourceDevice": 1, "timestamp": 17, "dataMessage": data,
+        }})
+    }
+
+    /// What a message came to: its text, `None` when it is refused politely; outermost `None` when it counts as nothing.
+    fn taken(brought: &Value) -> Option<Option<String>> {
+        arrived(brought, Some(OURS)).and_then(|one| one.message).map(|message| message.text)
+    }
+
+    #[test]
+    fn what_each_kind_of_message_comes_to() {
+        let long = "x".repeat(BODY + 1);
+        let check = |more: Value, comes_to: Option<Option<&str>>| {
+            let mut data = json!({ "timestamp": 17, "message": "hello", "expiresInSeconds": 0, "viewOnce": false });
+            for (key, value) in more.as_object().expect("an object") {
+                data[key] = value.clone();
+            }
+            assert_eq!(taken(&brought(&data)), comes_to.map(|text| text.map(str::to_string)), "{more}");
+        };
+        let (asked, refused, nothing) = (Some(Some("hello")), Some(None), None);
+        check(json!({}), asked);
+        // What goes with a text and changes nothing about it; a timer does not run in the store.
+        check(json!({ "quote": { "id": 3, "text": "old" } }), asked);
+        check(json!({ "previews": [{ "url": "https://example.org" }] }), asked);
+        check(json!({ "mentions": [{ "uuid": ANN }], "textStyles": [{ "style": "BOLD" }] }), asked);
+        check(json!({ "expiresInSeconds": 60, "attachments": [], "contacts": [] }), asked);
+        // What is not looked at.
+        check(json!({ "attachments": [{ "contentType": "image/png" }] }), refused);
+        check(json!({ "attachments": [{ "contentType": "audio/aac" }], "message": null }), refused);
+        check(json!({ "attachments": "odd" }), refused);
+        check(json!({ "sticker": { "packId": "1", "stickerId": 2 }, "message": null }), refused);
+        check(json!({ "contacts": [{ "name": "Bob" }], "message": null }), refused);
+        check(json!({ "viewOnce": true, "message": null }), refused);
+        // A long text comes beside its beginning; where it was not fetched, half a question is none.
+        check(json!({ "attachments": [{ "contentType": LONG_TEXT }], "message": long }), Some(Some(&long)));
+        check(json!({ "attachments": [{ "contentType": LONG_TEXT }] }), refused);
+        check(json!({ "attachments": [{ "contentType": LONG_TEXT }, {}], "message": long }), refused);
+        // What says nothing to us.
+        for about in ABOUT {
+            check(json!({ about: {} }), nothing);
+        }
+        check(json!({ "isExpirationUpdate": true, "expiresInSeconds": 60, "message": null }), nothing);
+        check(json!({ "message": " \n" }), nothing);
+        // A group, under whatever name.
+        for group in ["groupInfo", "groupV2", "groupId"] {
+            check(json!({ group: { "groupId": "abc=" } }), nothing);
+        }
+        check(json!({ "timestamp": 0 }), nothing);
+        check(json!({ "timestamp": "17" }), nothing);
+    }
+
+    #[test]
+    fn what_is_no_message_to_us_counts_as_nothing() {
+        let whole = brought(&json!({ "timestamp": 17, "message": "hello" }));
+        let data = whole["envelope"]["dataMessage"].clone();
+        assert_eq!(taken(&json!({ "subscription": 0, "result": whole })), Some(Some("hello".to_string())));
+        let check = |change: &dyn Fn(&mut Value)| {
+            let mut changed = whole.clone();
+            change(&mut changed);
+            assert_eq!(taken(&changed), None, "{changed}");
+        };
+        // One's own other devices, edits, stories, receipts, somebody who types, calls.
+        for other in ["syncMessage", "editMessage", "storyMessage", "receiptMessage", "typingMessage", "callMessage"] {
+            check(&|one| {
+                let envelope = one["envelope"].as_object_mut().expect("an object");
+                envelope.remove("dataMessage");
+                envelope
+                    .insert(other.to_string(), json!({ "timestamp": 17, "dataMessage": data, "sentMessage": data }));
+            });
+        }
+        check(&|one| one["exception"] = json!({ "type": "UntrustedIdentityException" }));
+        check(&|one| one["account"] = json!("+15550002"));
+        check(&|one| one["account"] = Value::Null);
+        check(&|one| one["envelope"]["sourceNumber"] = json!(OURS));
+        for source in [Value::Null, json!("+15550007"), json!("PNI:0123"), json!(7), json!(format!("{ANN}0"))] {
+            check(&|one| one["envelope"]["sourceUuid"] = source.clone());
+        }
+        for odd in [Value::Null, json!(7), json!([]), json!({ "result": 7 }), json!({ "envelope": [] })] {
+            assert_eq!(arrived(&odd, None), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_sender_is_the_account_and_the_number_is_shown() {
+        let whole = brought(&json!({ "timestamp": 17, "message": "hello" }));
+        let check = |number: Value, called: Value, shown: &str| {
+            let mut whole = whole.clone();
+            (whole["envelope"]["sourceNumber"], whole["envelope"]["sourceName"]) = (number, called);
+            let one = arrived(&whole, None).expect("it is a message");
+            assert_eq!(one.mark, Mark::Name { sender: ANN.to_string(), name: "17".to_string() });
+            let message = one.message.expect("it is a message");
+            assert_eq!((message.sender.as_str(), message.name.as_str()), (ANN, shown));
+        };
+        check(json!("+15550007"), json!("Ann"), "+15550007 Ann");
+        check(json!("+15550007"), json!("+15550007"), "+15550007");
+        check(Value::Null, json!("Ann"), "Ann");
+        check(Value::Null, Value::Null, "");
+    }
+}
