@@ -26,7 +26,8 @@
 ;;
 ;; Nobody may write before you said so here.  A pairing code, which the
 ;; person sends from their telephone, shows which of those who wrote it
-;; is; the code lets nobody in.
+;; is; the code lets nobody in.  Who may write asks and proposes; who may
+;; also decide about plans is a second thing that you say here, or not.
 
 ;;; Code:
 
@@ -44,6 +45,8 @@
     (define-key map (kbd "l") #'passepartout-gateways-link)
     (define-key map (kbd "p") #'passepartout-gateway-pair)
     (define-key map (kbd "a") #'passepartout-gateways-allow)
+    (define-key map (kbd "d") #'passepartout-gateways-let-decide)
+    (define-key map (kbd "D") #'passepartout-gateways-decide-no-more)
     (define-key map (kbd "k") #'passepartout-gateways-take-away)
     map)
   "Keys of the buffer of messengers.")
@@ -53,6 +56,8 @@
 \\<passepartout-gateways-mode-map>\\[passepartout-gateways-link] links the \
 messenger at point, \\[passepartout-gateway-pair] makes a
 pairing code, \\[passepartout-gateways-allow] lets the sender at point in, \
+\\[passepartout-gateways-let-decide] lets it
+decide about plans, \\[passepartout-gateways-decide-no-more] takes that back, \
 \\[passepartout-gateways-take-away] takes away what is
 at point."
   (setq tabulated-list-format [("Platform" 10 t) ("Linked as" 20 t)
@@ -108,10 +113,36 @@ at point."
      ((null sender)
       (passepartout-gateways--do :unlink platform nil
                                  #'passepartout-gateways--say))
-     ((eq state 'allowed)
+     ((memq state '(allowed decides))
       (passepartout-gateways--do :revoke platform sender
                                  #'passepartout-gateways--say))
      (t (user-error "This sender is not let in, and gets no answer")))))
+
+(defun passepartout-gateways-let-decide ()
+  "Let the sender at point decide about the plans of its conversation.
+Whoever holds that telephone, or the account of the messenger, then
+decides as you do: each plan that may leave this machine is sent there
+whole, with a token that approves it."
+  (interactive)
+  (pcase-let ((`(,platform ,sender ,state) (passepartout-gateways--here)))
+    (pcase state
+      ('decides (user-error "This sender decides already; D takes that back"))
+      ('allowed
+       (when (yes-or-no-p
+              (format "Let %s approve plans by %s, which can read them? "
+                      sender platform))
+         (passepartout-gateways--do :let-decide platform sender
+                                    #'passepartout-gateways--say)))
+      (_ (user-error "Only who is let in can decide; a lets in")))))
+
+(defun passepartout-gateways-decide-no-more ()
+  "Let the sender at point decide about plans no more."
+  (interactive)
+  (pcase-let ((`(,platform ,sender ,state) (passepartout-gateways--here)))
+    (unless (eq state 'decides)
+      (user-error "This sender does not decide about plans"))
+    (passepartout-gateways--do :decide-no-more platform sender
+                               #'passepartout-gateways--say)))
 
 ;;;###autoload
 (defun passepartout-gateway-pair (platform)
@@ -147,7 +178,10 @@ at its sender in M-x passepartout-gateways"
         (dolist (kind '(:allowed :strangers))
           (dolist (known (plist-get gateway kind))
             (let* ((sender (passepartout-view-line (plist-get known :sender) 40))
-                   (state (cond ((eq kind :allowed) 'allowed)
+                   (state (cond ((and (eq kind :allowed)
+                                      (plist-get known :decides))
+                                 'decides)
+                                ((eq kind :allowed) 'allowed)
                                 ((plist-get known :paired) 'paired)
                                 (t 'stranger))))
               (push (list (list platform sender state)
@@ -156,7 +190,10 @@ at its sender in M-x passepartout-gateways"
                                           (passepartout-view-line
                                            (plist-get known :name) 60))
                                   (pcase state
-                                    ('allowed "let in; k takes that back")
+                                    ('allowed "let in; d lets decide, k takes \
+that back")
+                                    ('decides "let in and decides about plans; \
+D takes that back")
                                     ('paired "sent the code; a lets in")
                                     (_ "not let in, gets no answer"))))
                     rows))))))
