@@ -26,7 +26,8 @@
 ;;
 ;; Nobody may write before you said so here.  A pairing code, which the
 ;; person sends from their telephone, shows which of those who wrote it
-;; is; the code lets nobody in.
+;; is; the code lets nobody in.  Who may write asks and proposes; who may
+;; also decide about plans is a second thing that you say here, or not.
 
 ;;; Code:
 
@@ -46,6 +47,8 @@
     (define-key map (kbd "l") #'passepartout-gateways-link)
     (define-key map (kbd "c") #'passepartout-gateway-pair)
     (define-key map (kbd "a") #'passepartout-gateways-allow)
+    (define-key map (kbd "d") #'passepartout-gateways-let-decide)
+    (define-key map (kbd "D") #'passepartout-gateways-decide-no-more)
     (define-key map (kbd "k") #'passepartout-gateways-take-away)
     map)
   "Keys of the buffer of messengers.")
@@ -107,7 +110,7 @@ file .env of its settings when it is right."
   (interactive)
   (pcase-let ((`(,platform ,sender ,state) (passepartout-gateways--here)))
     (unless (eq state 'paired)
-      (user-error "Only who sent a pairing code can be let in; p makes one"))
+      (user-error "Only who sent a pairing code can be let in; c makes one"))
     (when (yes-or-no-p (format "Let %s ask and propose by %s? " sender platform))
       (passepartout-gateways--do :allow platform sender
                                  #'passepartout-gateways--say))))
@@ -120,10 +123,36 @@ file .env of its settings when it is right."
      ((null sender)
       (passepartout-gateways--do :unlink platform nil
                                  #'passepartout-gateways--say))
-     ((eq state 'allowed)
+     ((memq state '(allowed decides))
       (passepartout-gateways--do :revoke platform sender
                                  #'passepartout-gateways--say))
      (t (user-error "This sender is not let in, and gets no answer")))))
+
+(defun passepartout-gateways-let-decide ()
+  "Let the sender at point decide about the plans of its conversation.
+Whoever holds that telephone, or the account of the messenger, then
+decides as you do: each plan that may leave this machine is sent there
+whole, with a token that approves it."
+  (interactive)
+  (pcase-let ((`(,platform ,sender ,state) (passepartout-gateways--here)))
+    (pcase state
+      ('decides (user-error "This sender decides already; D takes that back"))
+      ('allowed
+       (when (yes-or-no-p
+              (format "Let %s approve plans by %s, which can read them? "
+                      sender platform))
+         (passepartout-gateways--do :let-decide platform sender
+                                    #'passepartout-gateways--say)))
+      (_ (user-error "Only who is let in can decide; a lets in")))))
+
+(defun passepartout-gateways-decide-no-more ()
+  "Let the sender at point decide about plans no more."
+  (interactive)
+  (pcase-let ((`(,platform ,sender ,state) (passepartout-gateways--here)))
+    (unless (eq state 'decides)
+      (user-error "This sender does not decide about plans"))
+    (passepartout-gateways--do :decide-no-more platform sender
+                               #'passepartout-gateways--say)))
 
 ;;;###autoload
 (defun passepartout-gateway-pair (platform)
@@ -169,14 +198,19 @@ at its sender in M-x passepartout-gateways"
                (named (concat (passepartout-gateways--short sender) " "
                               (passepartout-view-line (plist-get known :name)
                                                       60)))
-               (state (cond ((eq kind :allowed) 'allowed)
+               (state (cond ((and (eq kind :allowed)
+                                  (plist-get known :decides))
+                             'decides)
+                            ((eq kind :allowed) 'allowed)
                             ((plist-get known :paired) 'paired)
                             (t 'stranger))))
           (push (list (concat platform " " sender) named
                       (list platform sender state)
                       (list platform "" named
                             (pcase state
-                              ('allowed "let in; k takes that back")
+                              ('allowed "let in; d lets decide, k takes that back")
+                              ('decides "let in and decides about plans; D takes \
+that back")
                               ('paired "sent the code; a lets in")
                               (_ "not let in, gets no answer"))))
                 rows))))))
@@ -187,8 +221,8 @@ at its sender in M-x passepartout-gateways"
     (insert (propertize "Messengers\n" 'face 'passepartout-title)
             (propertize
              "l links a messenger, c makes a pairing code, a lets a sender in, \
-k takes that back\nor unlinks, S sorts, g asks again, ? shows all keys, q \
-leaves.\n\n"
+d lets one decide,\nk takes that back or unlinks, S sorts, g asks again, ? \
+shows all keys, q leaves.\n\n"
              'face 'passepartout-quiet))
     (if (null (plist-get payload :gateways))
         (insert "There is no messenger.  M-x customize-option RET \

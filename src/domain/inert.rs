@@ -8,7 +8,7 @@ mod letters;
 mod line;
 mod link;
 
-use letters::{escape, is_disguised, is_hidden, is_odd_space, words};
+use letters::{escape, is_disguised, is_drawn_over, is_from_right, is_hidden, is_odd_space, words};
 use line::inert_line;
 
 /// Returns text for an Org buffer: every line inert, control and bidirectional characters as escapes.
@@ -34,6 +34,12 @@ pub fn exact(text: &str) -> String {
         }
     }
     out
+}
+
+/// Returns whether a text is drawn as it is written by whoever draws plain text: no letters of it run from the right, none are
+/// drawn over others, and there is no tab, which some show as a blank.
+pub fn is_drawn_in_order(text: &str) -> bool {
+    !text.chars().any(|c| c == '\t' || is_from_right(c) || is_drawn_over(c))
 }
 
 /// Makes streamed text inert: what could still become something else is held back until it cannot.

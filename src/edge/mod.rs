@@ -42,6 +42,7 @@ pub mod stderr;
 pub mod store;
 pub mod survey;
 pub mod thread;
+mod token;
 pub mod tokens;
 pub mod tui;
 pub mod walk;

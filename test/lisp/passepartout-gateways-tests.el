@@ -18,7 +18,9 @@
 
 (defconst passepartout-gateways-tests--payload
   '(:gateways ((:platform "telegram" :configured t :linked t :named "@bot"
-                :state "running" :allowed ((:sender "7" :name "Ann"))
+                :state "running"
+                :allowed ((:sender "6" :name "Zoe" :decides t)
+                          (:sender "7" :name "Ann" :decides nil))
                 :strangers ((:sender "8" :name "Bob" :paired t)
                             (:sender "9" :name "Eve\n* x" :paired nil)))
                (:platform "signal" :configured t :linked nil :named nil
@@ -47,7 +49,8 @@
 (ert-deftest passepartout-gateways-shows-how-each-stands ()
   (passepartout-gateways-tests--with
     (let ((text (buffer-string)))
-      (dolist (line '("telegram +@bot +running" "7 Ann +let in"
+      (dolist (line '("telegram +@bot +running" "7 Ann +let in;"
+                      "6 Zoe +let in and decides about plans"
                       "8 Bob +sent the code" "9 Eve \\* x +not let in"
                       "signal +- +not linked"
                       "0123abcd… \\+1555 Cid +let in"))
@@ -109,6 +112,29 @@
       (with-temp-buffer (call-interactively #'passepartout-gateway-pair)))
     (should (equal asked '((:platform "signal" :do :pair))))))
 
+(ert-deftest passepartout-gateways-lets-decide-only-who-is-let-in ()
+  (passepartout-gateways-tests--with
+    (dolist (row '("8 Bob" "9 Eve" "@bot" "6 Zoe"))
+      (passepartout-gateways-tests--at row)
+      (should-error (passepartout-gateways-let-decide) :type 'user-error))
+    (dolist (row '("8 Bob" "9 Eve" "@bot" "7 Ann"))
+      (passepartout-gateways-tests--at row)
+      (should-error (passepartout-gateways-decide-no-more) :type 'user-error))
+    (let (asked)
+      (cl-letf (((symbol-function 'passepartout-request)
+                 (lambda (action payload _)
+                   (when (eq action :gateway) (push payload asked)))))
+        (passepartout-gateways-tests--at "7 Ann")
+        (passepartout-gateways-let-decide)
+        (passepartout-gateways-tests--at "6 Zoe")
+        (passepartout-gateways-decide-no-more)
+        (passepartout-gateways-tests--at "6 Zoe")
+        (passepartout-gateways-take-away))
+      (should (equal (nreverse asked)
+                     '((:platform "telegram" :do :let-decide :sender "7")
+                       (:platform "telegram" :do :decide-no-more :sender "6")
+                       (:platform "telegram" :do :revoke :sender "6")))))))
+
 (ert-deftest passepartout-gateways-a-no-changes-nothing ()
   (passepartout-gateways-tests--with
     (cl-letf (((symbol-function 'yes-or-no-p) #'ignore)
@@ -116,6 +142,8 @@
                (lambda (&rest _) (ert-fail "Something was asked for"))))
       (passepartout-gateways-tests--at "8 Bob")
       (passepartout-gateways-allow)
+      (passepartout-gateways-tests--at "7 Ann")
+      (passepartout-gateways-let-decide)
       (passepartout-gateways-tests--at "@bot")
       (passepartout-gateways-link))))
 

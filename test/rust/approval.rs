@@ -5,7 +5,7 @@ use passepartout::domain::action::Action;
 use passepartout::domain::gate::plan::{About, Approval, FlightPlan, PlanStatus, Refused};
 use passepartout::domain::gate::{Facts, Opinion, Reason, Trace, Verdict};
 use passepartout::domain::id::{PlanId, SessionId, TurnId};
-use passepartout::domain::label::Labels;
+use passepartout::domain::label::{Labels, Privacy};
 use passepartout::domain::signal::{Origin, Rights, Source};
 use passepartout::domain::tool::Toolbox;
 
@@ -29,7 +29,7 @@ fn plan() -> FlightPlan {
         created: Timestamp::UNIX_EPOCH,
         expires: Timestamp::UNIX_EPOCH + 1.hour(),
         status: PlanStatus::Pending,
-        about: About::default(),
+        about: About { privacy: Privacy::Open, ..About::default() },
     }
 }
 
@@ -53,6 +53,26 @@ fn only_a_humans_channel_approves() {
             assert_eq!(try_to(&plan, &shown, &from(source, rights), now), Err(Refused::NoRight), "{source:?}");
         }
     }
+}
+
+#[test]
+fn a_messenger_approves_nothing_that_stays_on_this_machine() {
+    let now = Timestamp::UNIX_EPOCH;
+    for (privacy, counts) in
+        [(Privacy::Open, true), (Privacy::Warn, true), (Privacy::Ask, false), (Privacy::Private, false)]
+    {
+        let plan = FlightPlan { about: About { privacy, ..About::default() }, ..plan() };
+        for source in [Source::Emacs, Source::Cli, Source::Client, Source::Gateway] {
+            let expected = match counts || source != Source::Gateway {
+                true => Ok(()),
+                false => Err(Refused::Kept(PlanId("P1".into()))),
+            };
+            assert_eq!(try_to(&plan, &plan.shown(), &from(source, Rights::HUMAN), now), expected, "{privacy:?}");
+        }
+    }
+    let unknown = FlightPlan { about: About::default(), ..plan() };
+    let chat = from(Source::Gateway, Rights::HUMAN);
+    assert_eq!(try_to(&unknown, &unknown.shown(), &chat, now), Err(Refused::Kept(PlanId("P1".into()))));
 }
 
 #[test]

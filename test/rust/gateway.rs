@@ -62,6 +62,22 @@ fn a_code_marks_one_sender_and_lets_nobody_in() {
 }
 
 #[test]
+fn only_who_is_let_in_decides_and_each_grant_is_another() {
+    let mut door = Door::of([("2".to_string(), "Ann".to_string())].into());
+    assert_eq!(door.decides("2"), None, "nobody decides of itself");
+    assert!(!door.let_decide("3") && door.decides("3").is_none(), "it is not let in");
+    assert!(door.let_decide("2"));
+    let first = door.decides("2").expect("it decides");
+    assert!(door.decide_no_more("2") && !door.decide_no_more("2"));
+    assert_eq!(door.decides("2"), None);
+    assert!(door.let_decide("2") && door.decides("2") != Some(first));
+    assert!(door.revoke("2"));
+    assert_eq!(door.decides("2"), None, "who is not let in does not decide");
+    door.allow("2", "Ann");
+    assert_eq!(door.decides("2"), None, "not even when it is let in again");
+}
+
+#[test]
 fn a_code_is_over_after_ten_minutes_and_after_five_wrong_ones() {
     for (wrong, late, counts) in [(0, 599, true), (0, 600, false), (4, 1, true), (5, 1, false)] {
         let mut door = Door::default();
@@ -151,16 +167,16 @@ proptest! {
     }
 }
 
-const TOKEN: &str = "123456789:AAfake-token_of-a-test";
+pub(crate) const TOKEN: &str = "123456789:AAfake-token_of-a-test";
 const ANOTHER: &str = "987654321:AAfake-token_of-another";
 
 /// What a fake Telegram heard, and what it says next.
 #[derive(Default)]
-struct Heard {
+pub(crate) struct Heard {
     /// Texts that were sent, each with its chat.
-    sent: Vec<(i64, String)>,
+    pub(crate) sent: Vec<(i64, String)>,
     /// The offsets of polls.
-    offsets: Vec<i64>,
+    pub(crate) offsets: Vec<i64>,
     /// Answers to polls to come: a status and a body.
     polls: Vec<(u16, String)>,
     /// Answers to sending to come, in place of taking it.
@@ -169,14 +185,14 @@ struct Heard {
 
 /// A fake Telegram.
 #[derive(Clone)]
-struct Fake {
-    heard: Arc<(Mutex<Heard>, Condvar)>,
-    port: u16,
+pub(crate) struct Fake {
+    pub(crate) heard: Arc<(Mutex<Heard>, Condvar)>,
+    pub(crate) port: u16,
     over: Arc<AtomicBool>,
 }
 
 impl Fake {
-    fn start() -> Fake {
+    pub(crate) fn start() -> Fake {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let fake = Fake { heard: Arc::default(), port, over: Arc::default() };
@@ -248,13 +264,13 @@ impl Fake {
         self.heard.1.notify_all();
     }
 
-    fn updates(&self, updates: &[Value]) {
+    pub(crate) fn updates(&self, updates: &[Value]) {
         self.poll(200, json!({ "ok": true, "result": updates }).to_string());
     }
 
     /// Waits until something was heard.
     #[track_caller]
-    fn until<T>(&self, found: impl Fn(&Heard) -> Option<T>) -> T {
+    pub(crate) fn until<T>(&self, found: impl Fn(&Heard) -> Option<T>) -> T {
         let mut heard = self.heard.0.lock().expect("it is ours");
         for _ in 0..200 {
             if let Some(found) = found(&heard) {
@@ -297,7 +313,7 @@ fn read_request(stream: &mut TcpStream) -> Option<(String, Value)> {
     Some((path, serde_json::from_slice(&body).ok()?))
 }
 
-fn update(number: i64, from: i64, text: &str) -> Value {
+pub(crate) fn update(number: i64, from: i64, text: &str) -> Value {
     json!({ "update_id": number, "message": {
         "message_id": number, "from": { "id": from, "is_bot": false, "first_name": "Ann" },
         "chat": { "id": from, "type": "private" }, "text": text,
@@ -503,10 +519,16 @@ async fn only_emacs_lets_in_and_a_chat_takes_nothing_away() {
             assert_eq!(refused.contains("this is no token"), links, "{source:?}: {refused}");
             assert!(engine.pair_gateway(&from, telegram).await.is_err(), "{source:?}");
             assert!(engine.allow_sender(&from, telegram, "7").await.is_err(), "{source:?}");
+            let refused = engine.let_decide(&from, telegram, "7").await.expect_err("it is no Emacs");
+            assert!(refused.contains("is decided in Emacs"), "{source:?}: {refused}");
         }
     }
     let chat = Origin { source: Source::Gateway, ..origin() };
     assert!(engine.unlink_gateway(&chat, telegram).await.is_err());
+    let refused = engine.decide_no_more(&chat, telegram, "7").await.expect_err("it is a chat");
+    assert!(refused.contains("is decided in Emacs"), "{refused}");
+    let refused = engine.let_decide(&origin(), telegram, "7").await.expect_err("it is not let in");
+    assert!(refused.contains("is not let in"), "{refused}");
     assert!(engine.unlink_gateway(&origin(), telegram).await.is_ok());
 }
 

@@ -19,6 +19,7 @@ mod choice;
 mod cli;
 mod context;
 mod daemon;
+mod decide;
 mod delegation;
 mod documents;
 mod embed;

@@ -649,6 +649,9 @@ fn doors(source: Source) -> &'static [&'static str] {
             "a_gateway_without_rights",
             "only_who_was_let_in_is_answered_in_order_once_and_across_restarts",
             "only_emacs_lets_in_and_a_chat_takes_nothing_away",
+            "what_is_not_let_decide_decides_nothing_whatever_it_types",
+            "a_token_counts_once_for_its_sender_in_its_chat",
+            "a_messenger_approves_nothing_that_stays_on_this_machine",
         ],
         // What a heading has done when it is due has no rights of a human.
         Source::Clock => &["a_clock_without_rights", "a_job_of_a_heading"],

@@ -408,6 +408,21 @@ impl Facts {
         self.privacy.max(quoted).unwrap_or(Privacy::Open)
     }
 
+    /// Returns the files that an action is about, by their whole names, in order: what it names, edits, puts or commits, and
+    /// what its command reads. `project` is the root of its turn.
+    pub fn files(&self, project: &str) -> Vec<String> {
+        let named = self.paths.iter().map(|path| path.resolved.clone());
+        let edited = self.edits.iter().chain(&self.put_texts).map(|edit| edit.file.clone());
+        let put = self.puts.iter().map(|put| put.file.clone());
+        let read = self.shell.iter().flat_map(|shell| &shell.files).map(|file| file.path.clone());
+        let committed = self.commit.iter().flat_map(|commit| &commit.files);
+        let committed = committed.map(|file| format!("{}/{}", project.trim_end_matches('/'), file.path));
+        let mut files: Vec<String> = named.chain(edited).chain(put).chain(read).chain(committed).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
     /// Returns the name of exactly these facts, as far as they decide what would happen.
     pub fn hash(&self) -> FactsHash {
         let mut hasher = ContentHasher::new("facts");

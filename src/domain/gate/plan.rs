@@ -5,6 +5,7 @@ use crate::domain::gate::badge::Badge;
 use crate::domain::gate::{Trace, Verdict, page};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{ActionHash, FactsHash, PlanId, SessionId, TurnId};
+use crate::domain::label::Privacy;
 use crate::domain::signal::{Origin, Source};
 use crate::domain::tool::approved_in_emacs_alone;
 
@@ -91,6 +92,13 @@ pub struct About {
     pub differs: String,
     /// What came of trying a command out: for people, never for a model.
     pub tried: Option<Tried>,
+    /// How private the most private of its facts and of its conversation was when it was made. Of a plan of which nobody
+    /// noted it, that is the strictest.
+    pub privacy: Privacy,
+    /// The files that it is about, by their whole names, in order.
+    pub files: Vec<String>,
+    /// By which channel it was decided about, in words; empty as long as it was not, or nobody noted it.
+    pub decided_by: String,
 }
 
 /// What came of trying a command out in a throw-away copy of its project.
@@ -128,7 +136,16 @@ impl Tried {
 
 impl Default for About {
     fn default() -> About {
-        About { badge: Badge::Irreversible, step: 0, basis: String::new(), differs: String::new(), tried: None }
+        About {
+            badge: Badge::Irreversible,
+            step: 0,
+            basis: String::new(),
+            differs: String::new(),
+            tried: None,
+            privacy: Privacy::Private,
+            files: Vec::new(),
+            decided_by: String::new(),
+        }
     }
 }
 
@@ -179,6 +196,9 @@ pub enum Refused {
     /// It loosens, and the channel is not Emacs.
     #[error("plan {0} would let more happen without asking you; approve it in Emacs")]
     EmacsOnly(PlanId),
+    /// It draws on what stays on this machine, and the channel is a messenger.
+    #[error("plan {0} draws on private notes; decide about it in Emacs")]
+    Kept(PlanId),
     /// What was shown is not what is parked.
     #[error("plan {0} has changed since it was shown; look at it again")]
     NotShown(PlanId),
@@ -199,6 +219,9 @@ impl Approval {
         }
         if approved_in_emacs_alone(plan.action.tool()) && origin.source != Source::Emacs {
             return Err(Refused::EmacsOnly(plan.id.clone()));
+        }
+        if origin.source == Source::Gateway && plan.about.privacy.is_kept() {
+            return Err(Refused::Kept(plan.id.clone()));
         }
         if plan.status != PlanStatus::Pending {
             return Err(Refused::NotPending(plan.id.clone(), plan.status.name()));

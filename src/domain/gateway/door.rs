@@ -1,4 +1,5 @@
-//! Who is let in: senders that the user allowed, and the code by which a new one shows who it is.
+//! Who is let in: senders that the user allowed, which of them may decide about plans, and the code by which a new one shows
+//! who it is.
 //!
 //! A code lets nobody in. It tells the user, in Emacs, which of the senders is the one that the code was given to.
 
@@ -41,6 +42,10 @@ struct Pairing {
 #[derive(Default)]
 pub struct Door {
     allowed: BTreeMap<String, String>,
+    /// Who of them may decide about plans, each with the number of that grant.
+    deciders: BTreeMap<String, u64>,
+    /// How many grants there were.
+    grants: u64,
     strangers: VecDeque<Stranger>,
     pairing: Option<Pairing>,
 }
@@ -123,6 +128,27 @@ impl Door {
 
     /// Lets a sender in no more; returns whether it was.
     pub fn revoke(&mut self, sender: &str) -> bool {
+        self.deciders.remove(sender);
         self.allowed.remove(sender).is_some()
+    }
+
+    /// Lets a sender who is let in decide about plans; returns whether it is.
+    pub fn let_decide(&mut self, sender: &str) -> bool {
+        let known = self.allowed.contains_key(sender);
+        if known {
+            self.grants += 1;
+            self.deciders.insert(sender.to_string(), self.grants);
+        }
+        known
+    }
+
+    /// Lets a sender decide about plans no more; returns whether it did.
+    pub fn decide_no_more(&mut self, sender: &str) -> bool {
+        self.deciders.remove(sender).is_some()
+    }
+
+    /// Returns the number of the grant by which a sender may decide about plans: what was begun under another one is over.
+    pub fn decides(&self, sender: &str) -> Option<u64> {
+        self.deciders.get(sender).copied()
     }
 }

@@ -23,6 +23,18 @@ pub(super) fn is_odd_space(c: char) -> bool {
     matches!(c, '\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}')
 }
 
+/// Letters of scripts that run from the right: beside them a reader sees what is neutral in another order.
+pub(super) fn is_from_right(c: char) -> bool {
+    matches!(c, '\u{590}'..='\u{8FF}' | '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFF}' | '\u{10800}'..='\u{10FFF}'
+        | '\u{1E800}'..='\u{1EFFF}')
+}
+
+/// Marks that are drawn over the character before them.
+pub(super) fn is_drawn_over(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36F}' | '\u{483}'..='\u{489}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}'
+        | '\u{20D0}'..='\u{20FF}' | '\u{FE20}'..='\u{FE2F}')
+}
+
 /// Splits text into runs of letters and digits and what stands between. Some hidden characters count as letters; they
 /// are none here, as they will be written out.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -256,7 +256,9 @@ impl Turn {
         // Several of one answer are steps of one decision.
         let step = u32::try_from(self.report.plans.len()).unwrap_or(u32::MAX);
         let (asked, call_id) = (trace.clone(), call.clone());
-        let parking = Parking { action, facts, trace: asked, session, turn, call: call_id, project, step, tried };
+        let privacy = self.report.conversation.labels.privacy;
+        let parking =
+            Parking { action, facts, trace: asked, session, turn, call: call_id, project, step, tried, privacy };
         let plan = desk
             .journal
             .park(parking)

@@ -57,7 +57,8 @@ impl Turn {
             let project = desk.scope.project.clone();
             let step = old.about.step;
             let tried = self.rehearse(&action, &facts, &trace, desk).await;
-            let parking = Parking { action, facts, trace: trace.clone(), session, turn, call, project, step, tried };
+            let (asked, privacy) = (trace.clone(), self.report.conversation.labels.privacy.max(old.about.privacy));
+            let parking = Parking { action, facts, trace: asked, session, turn, call, project, step, tried, privacy };
             match desk.journal.renew(&old, parking, &self.report.conversation).await {
                 Ok(new) => {
                     let waiting = &mut self.report.conversation.waiting;

@@ -107,6 +107,8 @@ pub struct Parking {
     pub step: u32,
     /// What came of trying it out; `None` for what is no command.
     pub tried: Option<Tried>,
+    /// How private its conversation is.
+    pub privacy: Privacy,
 }
 
 /// What sets a turn going.

@@ -179,7 +179,7 @@ fn print(gateways: &[Sexp], as_json: bool, out: &mut dyn Write) -> Result<u8, Fa
             let who = |key: &str| -> Vec<_> {
                 let one = |person: &Sexp| {
                     json!({"sender": person.text_at("sender"), "name": person.text_at("name"),
-                           "paired": person.flag_at("paired")})
+                           "paired": person.flag_at("paired"), "decides": person.flag_at("decides")})
                 };
                 people(gateway, key).iter().map(one).collect()
             };
@@ -200,7 +200,8 @@ fn print(gateways: &[Sexp], as_json: bool, out: &mut dyn Write) -> Result<u8, Fa
             for person in people(gateway, key) {
                 let text = |key: &str| readable(person.text_at(key).unwrap_or_default());
                 let paired = if person.flag_at("paired") { ", and sent the code: let them in in Emacs" } else { "" };
-                writeln!(out, "             {} ({}) {what}{paired}", text("sender"), text("name"))?;
+                let decides = if person.flag_at("decides") { ", and decide about plans" } else { "" };
+                writeln!(out, "             {} ({}) {what}{decides}{paired}", text("sender"), text("name"))?;
             }
         }
     }

@@ -45,12 +45,20 @@ fn span(time: jiff::SignedDuration) -> String {
 
 /// Returns everything of a plan that a human must see.
 pub fn whole(plan: &FlightPlan) -> String {
+    folded_text(&unfolded(plan))
+}
+
+/// The same, with its lines as long as they are.
+pub fn unfolded(plan: &FlightPlan) -> String {
     let mut text = format!("Plan {} ({}): {}\n", plan.id, plan.status.name(), plan.title);
     if plan.status == PlanStatus::Pending {
         field(&mut text, "Expires", &plan.expires.strftime("%Y-%m-%d %H:%M UTC").to_string());
     }
     if let Some(who) = proposer(&plan.session.0) {
         field(&mut text, "Proposed by", &who);
+    }
+    if !plan.about.decided_by.is_empty() {
+        field(&mut text, "Decided in", &plan.about.decided_by);
     }
     // The model's words stand behind bars: a plan that they draw cannot pass for this one.
     field(&mut text, "Why", plan.action.explanation().as_str());
@@ -64,18 +72,29 @@ pub fn whole(plan: &FlightPlan) -> String {
             text.push_str(&format!("  | {line}\n"));
         }
     }
+    if let Some(tried) = plan.about.tried.as_ref().filter(|tried| !tried.text.is_empty()) {
+        text.push_str("What came of trying it out:\n");
+        for line in tried.text.lines() {
+            text.push_str(&format!("  | {line}\n"));
+        }
+    }
     if !plan.about.differs.is_empty() {
         text.push_str("What differs from what it showed:\n");
         for line in crate::domain::inert::exact(&plan.about.differs).lines() {
             text.push_str(&format!("  | {line}\n"));
         }
     }
-    text.lines().map(folded).collect()
+    text
 }
 
 /// Returns a text with lines that do not fit broken where nothing can pass for a line of ours.
 pub fn folded_text(text: &str) -> String {
-    text.lines().map(folded).collect()
+    folded_at(text, WIDTH)
+}
+
+/// The same for another width in columns.
+pub fn folded_at(text: &str, width: usize) -> String {
+    text.lines().map(|line| folded(line, width)).collect()
 }
 
 /// How wide a line may become before it is broken by us, in columns: a terminal would go on at its left margin,
@@ -83,7 +102,7 @@ pub fn folded_text(text: &str) -> String {
 const WIDTH: usize = 78;
 
 /// Returns a line with its line break; what does not fit stands below, behind a mark that no line of ours has.
-fn folded(line: &str) -> String {
+fn folded(line: &str, most: usize) -> String {
     let mut out = String::with_capacity(line.len() + 1);
     let mut column = 0;
     for c in line.chars() {
@@ -93,7 +112,7 @@ fn folded(line: &str) -> String {
             c if c.is_ascii() => 1,
             _ => 2,
         };
-        if column + width > WIDTH {
+        if column + width > most {
             out.push_str("\n  \\ ");
             column = 4;
         }
@@ -110,7 +129,7 @@ pub fn json(plan: &FlightPlan) -> Value {
         "id": plan.id.0, "status": plan.status.name(), "title": plan.title, "tool": plan.action.tool(), "args": plan.action.args(),
         "why": plan.action.explanation().as_str(), "asked_by": plan.asks(), "body": plan.body, "diff": plan.diff,
         "badge": plan.about.badge.name(), "step": plan.about.step, "differs": plan.about.differs,
-        "proposed_by": proposer(&plan.session.0), "shown": plan.shown(), "created": plan.created.to_string(), "expires": plan.expires.to_string(),
+        "proposed_by": proposer(&plan.session.0), "decided_in": plan.about.decided_by, "shown": plan.shown(), "created": plan.created.to_string(), "expires": plan.expires.to_string(),
     })
 }
 

@@ -18,7 +18,7 @@ use crate::edge::clock::local;
 use crate::edge::engine::Engine;
 use crate::edge::engine::authority::learn;
 use crate::edge::engine::record::{kind, lean};
-use crate::edge::engine::turns::channel;
+use crate::edge::engine::turns::decided_by;
 use serde_json::{Value, json};
 
 /// A record to be stored.
@@ -187,7 +187,7 @@ impl Engine {
     /// Returns what is stored of a plan's new status beside the plan itself; `None` when nothing was decided.
     pub(super) async fn ruled_on(&self, plan: &FlightPlan, by: Option<&Origin>) -> Option<Kept> {
         let (ruling, nobody) = ruled(&plan.status)?;
-        let decider = by.map_or(nobody, |origin| Decider::Human(channel(origin.source).to_string()));
+        let decider = by.map_or(nobody, |origin| Decider::Human(decided_by(origin)));
         // What may be said of it was worked out when it was parked, with the facts at hand.
         let asked = self.archive.latest(kind::AUDIT, plan.id.0.clone()).await.ok().flatten();
         let asked = asked.as_ref().and_then(read).map(|entry| entry.decision);
@@ -240,7 +240,7 @@ impl Engine {
     pub(super) async fn keep_yes(&self, plan: &FlightPlan, turn: &TurnId, origin: &Origin) -> Result<(), String> {
         let decision = Decision {
             ruling: Ruling::Approved,
-            decider: Decider::Human(channel(origin.source).to_string()),
+            decider: Decider::Human(decided_by(origin)),
             tool: plan.action.tool().to_string(),
             about: format!("{} {}", plan.action.tool(), plan.action.text("kind").unwrap_or_default()),
             action: Some(plan.action.hash()),

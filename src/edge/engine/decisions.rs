@@ -5,13 +5,13 @@ use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{PlanId, TurnId};
 use crate::domain::label::Trust;
 use crate::domain::port::Sink;
-use crate::domain::signal::{Body, Origin, Signal};
+use crate::domain::signal::{Body, Origin, Signal, Source};
 use crate::domain::turn::{Contact, Conversation, Decision, Start, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::plans::Unsettled;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::skilled::Setting;
-use crate::edge::engine::turns::channel;
+use crate::edge::engine::turns::decided_by;
 use crate::edge::thread::aside;
 use std::sync::Arc;
 
@@ -128,10 +128,12 @@ impl Engine {
         let scope = scope.await?;
         // Whatever becomes of the turn, no approved step stays half decided: the guards see to that.
         let (decisions, body, unsettled) = self.take_decisions(origin, steps).await?;
-        let asked = format!("{} {names}", body.sensor().name());
+        let by = Some(origin).filter(|origin| origin.source == Source::Gateway);
+        let by = by.map_or(String::new(), |origin| format!(" by {}", decided_by(origin)));
+        let asked = format!("{} {names}{by}", body.sensor().name());
         self.doings.begin(&turn, &plan.session, unsettled.iter().map(Unsettled::settling).collect());
         if !unsettled.is_empty() {
-            self.doings.approved_by(&turn, channel(origin.source));
+            self.doings.approved_by(&turn, &decided_by(origin));
         }
         let signal = Signal {
             origin: Origin { session: plan.session.clone(), ..origin.clone() },

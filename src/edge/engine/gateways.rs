@@ -7,6 +7,7 @@ use crate::domain::audit::Ruling;
 use crate::domain::gateway::door::{self, Door};
 use crate::domain::gateway::seen::Seen;
 use crate::domain::gateway::{Mark, Message, Platform};
+use crate::domain::id::SessionId;
 use crate::domain::port::LogLevel;
 use crate::domain::signal::{Origin, Source};
 use crate::edge::engine::record::kind;
@@ -68,12 +69,25 @@ pub struct ListedGateway {
     pub state: String,
     /// Who is let in, by the messenger's own name, and called what.
     pub allowed: Vec<(String, String)>,
+    /// Who of them may decide about plans.
+    pub deciders: Vec<String>,
     /// Who wrote and is not let in: the same, and whether it showed the code.
     pub strangers: Vec<(String, String, bool)>,
 }
 
 fn key(platform: Platform, sender: &str) -> String {
     format!("{} {sender}", platform.name())
+}
+
+/// Returns the conversation of a messenger's sender.
+pub(in crate::edge) fn session_of(platform: Platform, sender: &str) -> SessionId {
+    SessionId(format!("{}-{sender}", platform.name()))
+}
+
+/// Returns the messenger and the sender whose conversation it is; of a channel that is no messenger that means nothing.
+pub(super) fn chat_of(session: &SessionId) -> Option<(Platform, &str)> {
+    let (platform, sender) = session.0.split_once('-')?;
+    Some((Platform::parse(platform)?, sender))
 }
 
 impl Engine {
@@ -126,6 +140,12 @@ impl Engine {
                 (named == platform.name()).then(|| (sender.to_string(), name.to_string()))
             });
             gateway.door = Door::of(allowed.collect());
+            let decide = senders.iter().filter(|record| record.body["decides"] == true);
+            for (named, sender) in decide.filter_map(|record| record.key.split_once(' ')) {
+                if named == platform.name() {
+                    gateway.door.let_decide(sender);
+                }
+            }
         }
         Ok(())
     }
@@ -240,6 +260,24 @@ impl Engine {
         self.with_gateway(platform, |gateway| gateway.linked && gateway.door.allowed().contains_key(sender))
     }
 
+    /// Returns the number of the grant by which a sender may decide about plans now.
+    pub(in crate::edge) fn gateway_decides(&self, platform: Platform, sender: &str) -> Option<u64> {
+        self.with_gateway(platform, |gateway| gateway.linked.then(|| gateway.door.decides(sender)).flatten())
+    }
+
+    /// Says whether a channel may decide about plans at this moment: of a messenger, whether the user lets the sender. All
+    /// others are looked at where they come in.
+    pub(super) fn may_decide_now(&self, origin: &Origin) -> Result<(), String> {
+        let granted = || {
+            let (platform, sender) = chat_of(&origin.session)?;
+            self.gateway_decides(platform, sender)
+        };
+        match origin.source == Source::Gateway && granted().is_none() {
+            true => Err("this sender may not decide about plans; that is decided in Emacs".to_string()),
+            false => Ok(()),
+        }
+    }
+
     /// Returns a text without the keys of the vault and other secrets.
     pub(in crate::edge) fn masked(&self, text: &str) -> String {
         crate::domain::gate::secret::mask(&self.vault.mask(text)).0
@@ -261,6 +299,10 @@ impl Engine {
                     (None, true) => gateway.state.clone(),
                 },
                 allowed: gateway.door.allowed().iter().map(|(sender, name)| (sender.clone(), name.clone())).collect(),
+                deciders: {
+                    let decides = |sender: &&String| gateway.door.decides(sender).is_some();
+                    gateway.door.allowed().keys().filter(decides).cloned().collect()
+                },
                 strangers: {
                     let of = |known: &door::Stranger| (known.sender.clone(), known.name.clone(), known.paired);
                     gateway.door.strangers().map(of).collect()
@@ -377,7 +419,7 @@ impl Engine {
         let _one = self.gateways.deciding.lock().await;
         // At once, whatever becomes of the store; where that failed, it is kept when it is said again.
         let was = self.with_gateway(platform, |gateway| gateway.door.revoke(sender));
-        if !was && !self.is_kept_as_allowed(platform, sender).await? {
+        if !was && !self.is_kept_as(platform, sender, "allowed").await? {
             return Err("this sender is not let in, so there is nothing to take back".to_string());
         }
         let what = format!("{sender} may not write by {} any more", platform.name());
@@ -386,10 +428,53 @@ impl Engine {
         Ok(what)
     }
 
-    /// Returns whether the store says that a sender is let in.
-    async fn is_kept_as_allowed(&self, platform: Platform, sender: &str) -> Result<bool, String> {
+    /// Lets a sender who is let in decide about plans.
+    ///
+    /// # Errors
+    /// When that is not for this channel, the sender is not let in, or it could not be stored.
+    pub async fn let_decide(&self, origin: &Origin, platform: Platform, sender: &str) -> Result<String, String> {
+        only_emacs(origin)?;
+        self.load_gateways().await?;
+        let _one = self.gateways.deciding.lock().await;
+        let name = self.with_gateway(platform, |gateway| gateway.door.allowed().get(sender).cloned());
+        let name = name.ok_or("this sender is not let in; let it in first")?;
+        let what = format!("{sender} may decide about plans by {}", platform.name());
+        let body = json!({ "allowed": true, "name": name, "decides": true });
+        let record = (kind::GATEWAY_SENDER, key(platform, sender), body);
+        self.keep_gateway(origin, Ruling::Confirmed, (&what, record)).await?;
+        self.with_gateway(platform, |gateway| gateway.door.let_decide(sender));
+        Ok(what)
+    }
+
+    /// Lets a sender decide about plans no more; it is still let in.
+    ///
+    /// # Errors
+    /// When this channel may not, the sender does not decide, or it could not be stored.
+    pub async fn decide_no_more(&self, origin: &Origin, platform: Platform, sender: &str) -> Result<String, String> {
+        may_take_away(origin)?;
+        self.load_gateways().await?;
+        let _one = self.gateways.deciding.lock().await;
+        // At once, whatever becomes of the store; where that failed, it is kept when it is said again.
+        let (was, name) = self.with_gateway(platform, |gateway| {
+            (gateway.door.decide_no_more(sender), gateway.door.allowed().get(sender).cloned())
+        });
+        if !was && !self.is_kept_as(platform, sender, "decides").await? {
+            return Err("this sender does not decide about plans, so there is nothing to take back".to_string());
+        }
+        let what = format!("{sender} may not decide about plans by {} any more", platform.name());
+        let body = match name {
+            Some(name) => json!({ "allowed": true, "name": name }),
+            None => json!({ "allowed": false }),
+        };
+        let record = (kind::GATEWAY_SENDER, key(platform, sender), body);
+        self.keep_gateway(origin, Ruling::Revoked, (&what, record)).await?;
+        Ok(what)
+    }
+
+    /// Returns what the store says of a sender: whether it is `allowed`, or `decides`.
+    async fn is_kept_as(&self, platform: Platform, sender: &str, what: &str) -> Result<bool, String> {
         let (senders, key) = (self.archive.latest_each(kind::GATEWAY_SENDER).await?, key(platform, sender));
-        Ok(senders.iter().any(|record| record.key == key && record.body["allowed"] == true))
+        Ok(senders.iter().any(|record| record.key == key && record.body[what] == true))
     }
 
     /// Stores a decision in one piece with what it decides.

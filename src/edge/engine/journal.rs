@@ -20,7 +20,7 @@ use crate::edge::engine::audit;
 use crate::edge::engine::changes::intent_json;
 use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::skilled::Setting;
-use crate::edge::engine::turns::first_line;
+use crate::edge::engine::turns::{decided_by, first_line};
 use crate::edge::engine::{Engine, Notice};
 use async_trait::async_trait;
 use serde_json::json;
@@ -156,6 +156,9 @@ impl Engine {
         let effect = self.toolbox().get(parking.action.tool()).map(|tool| tool.effect);
         let Shown { body, diff, basis, badge } =
             show::rendered(&parking.action, &parking.facts, &parking.project, effect);
+        // What is known of the conversation here and in the store, and not only what this turn drew on.
+        let known = self.known_privacy(&parking.session).max(parking.privacy);
+        let privacy = known.max(parking.action.labels().privacy).max(parking.facts.strictest());
         let life = jiff::SignedDuration::from_hours(i64::from(self.config.plan_hours));
         let plan = FlightPlan {
             id: self.plan_id(&parking, created),
@@ -171,7 +174,15 @@ impl Engine {
             created,
             expires: created.checked_add(life).unwrap_or(jiff::Timestamp::MAX),
             status: PlanStatus::Pending,
-            about: About { badge, step: parking.step, basis, differs: String::new(), tried: parking.tried },
+            about: About {
+                badge,
+                step: parking.step,
+                basis,
+                tried: parking.tried,
+                privacy,
+                files: parking.facts.files(&parking.project),
+                ..About::default()
+            },
         };
         (plan, logged)
     }
@@ -240,6 +251,9 @@ impl Engine {
         let mut plan = self.plans.lock().get(id).cloned().ok_or_else(|| format!("there is no plan {id}"))?;
         plan.status = status;
         plan.about.differs = differs.unwrap_or(plan.about.differs);
+        if let Some(origin) = by {
+            plan.about.decided_by = decided_by(origin);
+        }
         let ruled = self.ruled_on(&plan, by).await;
         self.append_all([(kind::PLAN, id.0.clone(), record::plan(&plan))].into_iter().chain(ruled)).await?;
         self.plans.lock().insert(id.clone(), plan.clone());

@@ -272,6 +272,8 @@ pub struct Engine {
     pub(super) inspected: Mutex<Option<(SessionId, u64, Vec<inspect::Inspected>)>>,
     /// Messengers, and who is let in.
     pub(super) gateways: gateways::Gateways,
+    /// The tokens that channels were shown, to decide about plans by typing.
+    pub(in crate::edge) shown_tokens: crate::edge::token::Channels,
     /// The MCP servers of the settings.
     pub(super) servers: servers::Servers,
     /// What was asked last.
@@ -407,6 +409,7 @@ impl Engine {
             sent_last: Mutex::default(),
             inspected: Mutex::default(),
             gateways: Default::default(),
+            shown_tokens: Default::default(),
             servers,
             asked: Mutex::default(),
             outside: Mutex::default(),

@@ -12,7 +12,7 @@ use crate::domain::label::Privacy;
 use crate::domain::memory::store::NewRecord;
 use crate::domain::port::{Actuator, Journal, LogLevel, Message};
 use crate::domain::scope::Scope;
-use crate::domain::signal::Origin;
+use crate::domain::signal::{Origin, Source};
 use crate::domain::tool::{Effect, Tool};
 use crate::domain::turn::{Conversation, Parking, TRYING, proposal};
 use crate::edge::actuator::Actuators;
@@ -20,8 +20,9 @@ use crate::edge::engine::audit;
 use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::stopped::Settling;
+use crate::edge::engine::turns::decided_by;
 use crate::edge::engine::{Engine, Notice};
-use crate::edge::thread::in_place;
+use crate::edge::thread::{aside, in_place};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -127,6 +128,15 @@ impl Engine {
         self.plans.lock().values().find(|plan| plan.id.0.eq_ignore_ascii_case(id.trim())).map(look)
     }
 
+    /// Returns how private a plan is now: by what it drew on when it was made, by its conversation, and by the files that it is
+    /// about, as they stand.
+    pub(in crate::edge) async fn plan_privacy(self: &Arc<Self>, plan: &FlightPlan) -> Privacy {
+        let known = plan.about.privacy.max(self.session_privacy(&plan.session).await);
+        let (engine, files) = (self.clone(), plan.about.files.clone());
+        let here = aside(move || files.iter().map(|file| engine.privacy_here(file)).max()).await;
+        known.max(here.unwrap_or(Privacy::Open))
+    }
+
     /// Returns how many plans wait.
     pub fn pending(&self) -> usize {
         self.plans.lock().values().filter(|plan| plan.status == PlanStatus::Pending).count()
@@ -144,7 +154,8 @@ impl Engine {
         let now = self.clock.now();
         let settling = Settling::of(plan);
         let approval = self.claim(&plan.id, PlanStatus::Approved, |plan| {
-            Approval::new(plan, shown, origin, now).map_err(|refused| refused.to_string())
+            let approval = Approval::new(plan, shown, origin, now).map_err(|refused| refused.to_string())?;
+            self.may_decide_now(origin).map(|()| approval)
         })?;
         // From the claim on: while it is being stored, the turn may be stopped.
         let unsettled = Unsettled { engine: self.clone(), settling };
@@ -158,6 +169,7 @@ impl Engine {
         denied: impl Iterator<Item = (&'p FlightPlan, &'p str)>,
         origin: &Origin,
     ) -> Result<(), String> {
+        self.may_decide_now(origin)?;
         let plans = self.plans.lock();
         let one = |(plan, _): (&FlightPlan, &str)| match plans.get(&plan.id) {
             Some(_) if !origin.rights.approve => Err("this channel may not decide about plans".to_string()),
@@ -210,7 +222,9 @@ impl Engine {
     /// Stores what was claimed; what cannot be stored does not count, and the plan waits again.
     async fn keep_claim(&self, id: &PlanId, status: PlanStatus, by: Option<&Origin>) -> Result<(), String> {
         // The reason of a denial stays out of the log: a model reads that.
-        let said = format!("plan {id} is {}", status.name());
+        let chat = by.filter(|origin| origin.source == Source::Gateway);
+        let who = chat.map_or(String::new(), |origin| format!(" by {}", decided_by(origin)));
+        let said = format!("plan {id} is {}{who}", status.name());
         match self.set_status_by(id, status, by).await {
             Ok(_) => {
                 self.say_of(LogLevel::Info, Privacy::Open, &said);
@@ -230,6 +244,7 @@ impl Engine {
         let mut plans = self.plans.lock();
         let Some(plan) = plans.get_mut(id).filter(|plan| plan.status == PlanStatus::Approved) else { return };
         plan.status = PlanStatus::Pending;
+        plan.about.decided_by.clear();
         let plan = plan.clone();
         let (at, kind, key) = (self.clock.now(), kind::PLAN.to_string(), id.0.clone());
         // Queued before anyone can claim it anew: what is stored of a later claim stands behind this.
@@ -363,9 +378,9 @@ impl Engine {
             },
         };
         let (session, turn, call) = (old.session.clone(), old.turn.clone(), old.call.clone());
-        let step = old.about.step;
-        let parking =
-            Parking { action, facts, trace, session, turn, call, project: scope.project.clone(), step, tried };
+        let (step, project) = (old.about.step, scope.project.clone());
+        let privacy = conversation.labels.privacy.max(old.about.privacy);
+        let parking = Parking { action, facts, trace, session, turn, call, project, step, tried, privacy };
         let replaced = old.id.clone();
         let new = self.replace(old, parking, conversation, &setting).await?;
         self.say(LogLevel::Info, &format!("plan {replaced} was edited: {} waits in its place", new.id));

@@ -323,6 +323,13 @@ struct PlanRecord {
     differs: String,
     #[serde(default)]
     tried: Option<TriedRecord>,
+    /// The strictest where it is absent.
+    #[serde(default)]
+    privacy: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    about: Vec<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    decided_by: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -368,6 +375,9 @@ pub fn plan(plan: &FlightPlan) -> Value {
         basis: plan.about.basis.clone(),
         differs: plan.about.differs.clone(),
         tried: plan.about.tried.clone().map(|Tried { ran, text, said, files }| TriedRecord { ran, text, said, files }),
+        privacy: Some(format!("{:?}", plan.about.privacy)),
+        about: plan.about.files.clone(),
+        decided_by: plan.about.decided_by.clone(),
     };
     serde_json::to_value(record).unwrap_or(Value::Null)
 }
@@ -417,6 +427,9 @@ pub fn read_plan(value: &Value, toolbox: &Toolbox) -> Option<FlightPlan> {
             basis: record.basis,
             differs: record.differs,
             tried: record.tried.map(|TriedRecord { ran, text, said, files }| Tried { ran, text, said, files }),
+            privacy: record.privacy.as_deref().map_or(Privacy::Private, read_privacy),
+            files: record.about,
+            decided_by: record.decided_by,
         },
     })
 }

@@ -15,7 +15,7 @@ use crate::domain::gate::{Case, page};
 use crate::domain::hash::ContentHasher;
 use crate::domain::id::{OperationId, TurnId};
 use crate::domain::inert::exact;
-use crate::domain::label::Labels;
+use crate::domain::label::{Labels, Privacy};
 use crate::domain::port::{Journal, Sink, Streamed};
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Sensor, Signal};
@@ -315,6 +315,8 @@ impl Engine {
             project,
             step: 0,
             tried: None,
+            // It is of no conversation: a human began it, and is shown it alone.
+            privacy: Privacy::Private,
         });
         let text = page::parts(&plan)
             .iter()

@@ -24,6 +24,7 @@ use crate::edge::engine::briefing::{Briefings, Told};
 pub use crate::edge::engine::decisions::Decided;
 use crate::edge::engine::delegation::{Lent, shown_in};
 use crate::edge::engine::explain::{Foresight, Last};
+use crate::edge::engine::gateways::chat_of;
 use crate::edge::engine::ledger::Behalf;
 use crate::edge::engine::model::{Foreseen, Reader, TurnModel};
 use crate::edge::engine::record::{self, Finished, kind};
@@ -805,6 +806,14 @@ pub(super) fn channel(source: Source) -> &'static str {
         Source::Gateway => "a gateway",
         Source::Clock => "the clock",
         Source::System => "the system",
+    }
+}
+
+/// Returns by whom a human decided, for the store and people: of a messenger which one, and which sender.
+pub(super) fn decided_by(origin: &Origin) -> String {
+    match (origin.source, chat_of(&origin.session)) {
+        (Source::Gateway, Some((platform, sender))) => format!("{} (sender {sender})", platform.name()),
+        (source, _) => channel(source).to_string(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Messengers: one trait for what they all do, and the task that serves one as long as it is linked.
 //!
 //! A messenger that breaks waits and begins again; it ends nothing else. What it brings goes through the same turns and
-//! gates as everything else, with the rights to read and to propose, and no more.
+//! gates as everything else, with the rights to read and to propose; of who may decide about plans, see `decide`.
 
+mod decide;
 pub(in crate::edge) mod serve;
 mod signal;
 mod telegram;

@@ -6,8 +6,11 @@ use crate::domain::id::SessionId;
 use crate::domain::label::Privacy;
 use crate::domain::port::LogLevel;
 use crate::domain::signal::{Origin, Rights, Role, Said, Source};
+use crate::domain::turn::TurnReport;
 use crate::edge::engine::Engine;
+use crate::edge::engine::gateways::session_of;
 use crate::edge::engine::turns::Ask;
+use crate::edge::gateway::decide::Desk;
 use crate::edge::gateway::{Messenger, Trouble};
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
@@ -220,10 +223,14 @@ impl Chats {
     }
 }
 
+/// What was said in a conversation, as far as it goes along with a question.
+pub(super) type History = VecDeque<Said>;
+
 /// Answers the messages of one conversation, one after the other.
 async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut messages: mpsc::Receiver<Message>) {
     let platform = sender.messenger.platform();
-    let mut history: VecDeque<Said> = VecDeque::new();
+    let mut history = History::new();
+    let Some(mut desk) = engine.upgrade().map(|here| Desk::new(&here, platform, &chat)) else { return };
     while let Some(message) = messages.recv().await {
         let Some(here) = engine.upgrade() else { return };
         // Who was allowed when the message came may not be any more.
@@ -231,20 +238,26 @@ async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut m
             here.count_open(platform, &chat, -1).await;
             continue;
         }
-        let text = match meaning(&message) {
-            Meaning::Say(text) => text.to_string(),
-            Meaning::Ask(text) => {
-                let session = SessionId(format!("{}-{chat}", platform.name()));
-                answer(&here, session, text, &mut history).await
+        let texts = match desk.heard(&here, message.text.as_deref().unwrap_or(""), &mut history).await {
+            Some(texts) => texts,
+            None => match meaning(&message) {
+                Meaning::Say(text) => vec![text.to_string()],
+                Meaning::Ask(text) => answer(&here, &mut desk, session_of(platform, &chat), text, &mut history).await,
+            },
+        };
+        for (at, text) in texts.iter().enumerate() {
+            if at > 0 {
+                tokio::time::sleep(PACE.1).await;
             }
-        };
-        let sent = match here.gateway_allows(platform, &chat) {
-            true => sender.say(&chat, &text).await,
-            false => Ok(()),
-        };
-        if let Err(trouble) = sent {
-            here.say(LogLevel::Warning, &format!("an answer could not be sent by {}: {trouble}", platform.name()));
-            here.note_gateway(platform, None, &trouble.to_string());
+            let sent = match here.gateway_allows(platform, &chat) {
+                true => sender.say(&chat, text).await,
+                false => Ok(()),
+            };
+            if let Err(trouble) = sent {
+                here.say(LogLevel::Warning, &format!("an answer could not be sent by {}: {trouble}", platform.name()));
+                here.note_gateway(platform, None, &trouble.to_string());
+                break;
+            }
         }
         here.count_open(platform, &chat, -1).await;
         drop(here);
@@ -253,7 +266,13 @@ async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut m
 }
 
 /// Runs the turn of a message, and returns what is sent.
-async fn answer(engine: &Arc<Engine>, session: SessionId, text: String, history: &mut VecDeque<Said>) -> String {
+async fn answer(
+    engine: &Arc<Engine>,
+    desk: &mut Desk,
+    session: SessionId,
+    text: String,
+    history: &mut History,
+) -> Vec<String> {
     let origin = Origin { source: Source::Gateway, session, rights: RIGHTS };
     let past = history.iter().cloned().collect();
     let ask = Ask {
@@ -265,25 +284,39 @@ async fn answer(engine: &Arc<Engine>, session: SessionId, text: String, history:
         attached: Vec::new(),
     };
     let report = engine.ask(ask, engine.new_turn(), &mut |_| {}).await.report;
-    let privacy = report.conversation.labels.privacy;
-    for (role, text) in [(Role::User, text), (Role::Assistant, report.text.clone())] {
-        history.push_back(Said { role, text, privacy, aside: false });
+    note(history, Some(text), &report);
+    let offer = desk.offer(engine, &report.plans).await;
+    let said = told(engine, &report).into_iter().chain(offer.said).collect::<Vec<_>>().join("\n\n");
+    match said.is_empty() && offer.plan.is_none() {
+        true => vec!["Nothing was said; Emacs has what was done.".to_string()],
+        false => [said].into_iter().filter(|said| !said.is_empty()).chain(offer.plan).collect(),
+    }
+}
+
+/// Takes note of what was said, for the next question. What is said behind a decision belongs to the answer before it.
+pub(super) fn note(history: &mut History, asked: Option<String>, report: &TurnReport) {
+    let (privacy, text) = (report.conversation.labels.privacy, report.text.clone());
+    match (asked, history.back_mut().filter(|last| last.role == Role::Assistant)) {
+        (None, Some(last)) => {
+            last.text = format!("{}\n\n{text}", last.text).trim().to_string();
+            last.privacy = last.privacy.max(privacy);
+        }
+        (asked, _) => {
+            let said = asked.map(|text| (Role::User, text)).into_iter().chain([(Role::Assistant, text)]);
+            history.extend(said.map(|(role, text)| Said { role, text, privacy, aside: false }));
+        }
     }
     while history.len() > HISTORY {
         history.pop_front();
     }
-    if privacy > Privacy::ELSEWHERE {
-        return PRIVATE.to_string();
+}
+
+/// Returns what of a turn is said in a chat; nothing of one that drew on what stays on this machine.
+pub(super) fn told(engine: &Engine, report: &TurnReport) -> Option<String> {
+    if report.conversation.labels.privacy > Privacy::ELSEWHERE {
+        return Some(PRIVATE.to_string());
     }
-    let plans = match report.plans.len() {
-        0 => None,
-        1 => Some("A plan waits for your yes in Emacs.".to_string()),
-        count => Some(format!("{count} plans wait for your yes in Emacs.")),
-    };
-    let parts = [Some(report.text), report.notice, plans].into_iter().flatten();
-    let said = parts.filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join("\n\n");
-    match said.is_empty() {
-        true => "Nothing was said; Emacs has what was done.".to_string(),
-        false => engine.masked(&said),
-    }
+    let parts = [Some(&report.text), report.notice.as_ref()].into_iter().flatten();
+    let said: Vec<&str> = parts.map(|part| part.as_str()).filter(|part| !part.trim().is_empty()).collect();
+    (!said.is_empty()).then(|| engine.masked(&said.join("\n\n")))
 }

@@ -78,7 +78,8 @@ pub(in crate::edge) async fn list(engine: &Engine) -> Result<Plist, String> {
 
 fn gateway(gateway: &ListedGateway) -> Sexp {
     let sender = |sender: &str, name: &str| Plist::new().text("sender", exact(sender)).text("name", exact(name));
-    let allowed = gateway.allowed.iter().map(|(who, name)| sender(who, name).build());
+    let decides = |who: &String| gateway.deciders.contains(who);
+    let allowed = gateway.allowed.iter().map(|(who, name)| sender(who, name).flag("decides", decides(who)).build());
     let strangers =
         gateway.strangers.iter().map(|(who, name, paired)| sender(who, name).flag("paired", *paired).build());
     Plist::new()
@@ -107,12 +108,17 @@ pub(super) async fn rule(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) 
         Some("unlink") => engine.unlink_gateway(origin, platform).await?,
         Some("allow") => engine.allow_sender(origin, platform, sender).await?,
         Some("revoke") => engine.revoke_sender(origin, platform, sender).await?,
+        Some("let-decide") => engine.let_decide(origin, platform, sender).await?,
+        Some("decide-no-more") => engine.decide_no_more(origin, platform, sender).await?,
         Some("pair") => {
             let code = engine.pair_gateway(origin, platform).await?;
             return Ok(Plist::new().text("code", code));
         }
         Some(_) | None => {
-            return Err("a messenger is linked or unlinked, a sender paired, allowed or revoked".to_string());
+            return Err(
+                "a messenger is linked or unlinked, a sender paired, allowed or revoked, and may decide or not"
+                    .to_string(),
+            );
         }
     };
     Ok(Plist::new().text("text", exact(&said)))

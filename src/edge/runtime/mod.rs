@@ -32,7 +32,6 @@ mod servers;
 pub mod show;
 mod skills;
 mod status;
-mod token;
 mod told;
 mod uprooted;
 
@@ -52,10 +51,11 @@ use crate::edge::runtime::lanes::Lanes;
 use crate::edge::runtime::link::{Ending, Link, Shut};
 use crate::edge::runtime::opened::Opened;
 use crate::edge::runtime::outbox::Outbox;
-use crate::edge::runtime::reading::Reading;
+use crate::edge::runtime::reading::{ANOTHER, Reading};
 use crate::edge::runtime::requests::Asked;
 use crate::edge::runtime::scans::{Read, Scanned, Scans};
 use crate::edge::runtime::status::{Offered, Statuses};
+use crate::edge::token::ASTRAY;
 use crate::edge::watch::Watch;
 use futures_util::FutureExt;
 use std::collections::BTreeMap;
@@ -65,6 +65,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinSet;
+
+pub use gateways::follow as follow_gateways;
 
 /// Returns the name of every request that a client can make.
 pub fn request_names() -> impl Iterator<Item = &'static str> {
@@ -273,12 +275,6 @@ async fn listen(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, (read, 
 async fn attend(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: Read) {
     let Ears { inbox, events } = ears;
     Loop::new(engine, registry, inbox, read, Host::Command).hear(events).await;
-}
-
-/// Returns a text without the tokens that any client was shown.
-fn blotted(clients: &BTreeMap<ClientId, Client>, text: &str) -> String {
-    let blot = |text: String, client: &Client| client.reading.lock().blotted(&text).unwrap_or(text);
-    clients.values().fold(text.to_string(), blot)
 }
 
 /// A decision names at most so many steps.
@@ -515,8 +511,8 @@ impl Loop {
                                 // What was said of the answer so far was streamed; the rest is not waited for.
                                 self.lanes.interrupt(id, &origin.session);
                             }
-                            let clients = &self.clients;
-                            let blotted = |text: &str| blotted(clients, text);
+                            let engine = self.engine.clone();
+                            let blotted = |text: &str| engine.shown_tokens.blotted(text);
                             self.lanes.ask(id, origin, payload, &blotted);
                         }
                     }
@@ -551,7 +547,7 @@ impl Loop {
             }
             Some("denial") => {
                 // A model is told the reason.
-                let (reason, stop) = (blotted(&self.clients, text("reason")), payload.flag_at("stop"));
+                let (reason, stop) = (self.engine.shown_tokens.blotted(text("reason")), payload.flag_at("stop"));
                 let no = || match stop {
                     true => Decided::Stop { reason: reason.clone() },
                     false => Decided::Deny { reason: reason.clone() },
@@ -589,22 +585,20 @@ impl Loop {
         origin: &Origin,
         text: &str,
     ) -> Result<Option<String>, String> {
-        let named = reading.lock().redeem(&self.engine, origin, text)?;
-        // Also one that another client was shown: whoever can type it has it.
-        if named.is_none() && self.forget_typed(text) {
-            return Err(format!("{}.", token::ASTRAY));
+        let named = reading.lock().redeem(&self.engine, origin, text);
+        if named.is_err() {
+            // It may be one that another channel was shown.
+            self.engine.shown_tokens.forget_typed(text);
+        }
+        let named = named?;
+        // Also one that another channel was shown: whoever can type it has it.
+        if named.is_none() && self.engine.shown_tokens.forget_typed(text) {
+            return Err(format!("{ASTRAY}: {ANOTHER}."));
         }
         match reading.lock().typed_unseen(&self.engine, named.as_deref().unwrap_or(text)) {
             Some(why) => Err(why),
             None => Ok(named),
         }
-    }
-
-    /// Returns whether a token that any client was shown stands in a text where it decides nothing; it counts no more.
-    pub(super) fn forget_typed(&self, text: &str) -> bool {
-        // All are looked at: the text may hold more than one.
-        token::may_stand_in(text)
-            && self.clients.values().fold(false, |found, client| client.reading.lock().forget_typed(text) | found)
     }
 
     /// Reads the memex, and from then on what changes in it.

@@ -6,13 +6,14 @@
 
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::id::PlanId;
+use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Source};
 use crate::edge::engine::Engine;
 use crate::edge::engine::turns::Decided;
 use crate::edge::runtime::show;
-use crate::edge::runtime::token::{Tokens, Typed};
+use crate::edge::token::{OVER, Tokens, Typed};
 use crate::edge::wire::slices::{Joining, Slice};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -30,9 +31,12 @@ pub(super) struct Reading {
     /// Texts of the past of which this client has not taken all pages, by what was asked for; the oldest first.
     past: VecDeque<(String, Arc<str>)>,
     edit: Option<Editing>,
-    tokens: Tokens,
+    /// There are none before something was typed, or one is wanted.
+    tokens: Option<Arc<Mutex<Tokens>>>,
 }
 
+/// Where a client has another token from.
+pub(super) const ANOTHER: &str = "C-c C-a at the plan shows another";
 /// How many texts of the past one client may have begun.
 const BEGUN: usize = 4;
 /// How many previews of one client are remembered.
@@ -160,7 +164,7 @@ impl Reading {
         let plan = waiting(engine, id, shown).ok_or_else(|| no_plan(id))?;
         match self.unseen(engine, id, shown) {
             Some(why) => Err(why),
-            None => self.tokens.issue(&plan, shown),
+            None => self.tokens(engine).lock().issue(&plan, shown, engine.clock.now()),
         }
     }
 
@@ -170,27 +174,34 @@ impl Reading {
     /// # Errors
     /// When the token does not count; the words do not repeat it.
     pub(super) fn redeem(&mut self, engine: &Engine, origin: &Origin, text: &str) -> Result<Option<String>, String> {
-        match self.tokens.take(text) {
+        let typed = self.tokens(engine).lock().take(text, engine.clock.now());
+        match typed {
             Typed::Plain => Ok(None),
             Typed::Named { line, plan, shown } if words_may_decide(origin.source) => {
                 let holds = engine.with_plan(&plan.0, |plan| plan.shown() == shown) == Some(true);
                 let changed = || format!("plan {plan} has changed since its token was shown; look at it again");
-                holds.then_some(Some(line)).ok_or_else(changed)
+                // What comes behind goes on to a model, and may hold what another client was shown.
+                holds.then(|| Some(engine.shown_tokens.blotted(&line))).ok_or_else(changed)
             }
-            Typed::Named { .. } | Typed::Unknown => Err("this token was not shown here, was used already, or an anew \
-                 shown plan has another one; nothing was decided"
-                .to_string()),
+            Typed::Late(plan) => Err(format!(
+                "the token of plan {plan} is older than a quarter of an hour, so nothing was decided; {ANOTHER}"
+            )),
+            Typed::Over => {
+                engine
+                    .say(LogLevel::Warning, "five wrong tokens were typed in a client; none that it was shown counts");
+                Err(format!("{OVER}; {ANOTHER}"))
+            }
+            Typed::Named { .. } | Typed::Unknown => {
+                Err("this token was not shown here, was used already, is of before \
+                 a restart, or an anew shown plan has another one; nothing was decided"
+                    .to_string())
+            }
         }
     }
 
-    /// Returns whether a token that this client was shown stands in a text where it decides nothing; it counts no more.
-    pub(super) fn forget_typed(&mut self, text: &str) -> bool {
-        self.tokens.forget_typed(text)
-    }
-
-    /// Returns a text without the tokens that this client was shown; `None` when there is none in it.
-    pub(super) fn blotted(&self, text: &str) -> Option<String> {
-        self.tokens.blotted(text)
+    /// Returns the tokens that this client was shown.
+    fn tokens(&mut self, engine: &Engine) -> &Mutex<Tokens> {
+        self.tokens.get_or_insert_with(|| engine.shown_tokens.open())
     }
 
     /// Says why a typed approval does not count when its plan does not wait, or was not shown to its end.
@@ -214,7 +225,8 @@ impl Reading {
 fn words_may_decide(source: Source) -> bool {
     match source {
         Source::Emacs => true,
-        // A command has no prompt of ours, messengers and clients are not allowed yet, the rest is no human.
+        // A command has no prompt of ours, clients are not allowed yet, the rest is no human. A messenger is no client: its
+        // words are looked at where they come in, in `edge::gateway::decide`.
         Source::Cli | Source::Client | Source::Gateway | Source::Clock | Source::System => false,
     }
 }

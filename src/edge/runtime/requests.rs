@@ -16,12 +16,11 @@ use crate::edge::peers::greeting::PROTOCOL;
 use crate::edge::runtime::clients::{ClientId, OWN};
 use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
-use crate::edge::runtime::reading::{edit_plan, no_plan, plan_page, plan_token};
+use crate::edge::runtime::reading::{ANOTHER, edit_plan, no_plan, plan_page, plan_token};
 use crate::edge::runtime::request::Request;
-use crate::edge::runtime::{
-    Loop, costs, gateways, granted, jobs, models, past, servers, show, skills, status, token, told,
-};
+use crate::edge::runtime::{Loop, costs, gateways, granted, jobs, models, past, servers, show, skills, status, told};
 use crate::edge::thread::aside;
+use crate::edge::token::ASTRAY;
 use crate::edge::walk::canonical_name;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -85,7 +84,7 @@ impl Loop {
         let (session, busy) = (origin.session.0.clone(), self.lanes.busy(client.channel.id));
         let (focus, own) = (client.focus.clone(), client.channel.id == OWN);
         // What is asked for may be kept, shown to a model or printed.
-        let astray = self.forget_typed(&payload.to_string());
+        let astray = self.engine.shown_tokens.forget_typed(&payload.to_string());
         let request = Request::read(&payload);
         if request == Some(Request::Rescan) {
             self.read_memex();
@@ -114,7 +113,7 @@ impl Loop {
                     return Err(format!("there is no request “{}”", crate::domain::inert::exact(&action)));
                 };
                 match (request, edited) {
-                    _ if astray => Err(token::ASTRAY.to_string()),
+                    _ if astray => Err(format!("{ASTRAY}: {ANOTHER}")),
                     (Request::EditPlan, Some(edited)) => edit_plan(&engine, &origin, edited).await,
                     (Request::PlanPage, _) => plan_page(&engine, &reading, &payload),
                     (Request::PlanToken, _) => plan_token(&engine, &origin, &reading, &payload),

@@ -73,7 +73,7 @@ fn worst(name: &str, targets: &Targets) -> Vec<String> {
         }
         "gateways" => one(String::new()),
         "servers" => one(String::new()),
-        "gateway" => ["link", "pair", "allow", "unlink", "revoke"]
+        "gateway" => ["link", "pair", "allow", "let-decide", "decide-no-more", "unlink", "revoke"]
             .map(|what| format!(":platform \"telegram\" :do :{what} :sender \"1\""))
             .to_vec(),
         "tool-call" => ["memory-read", "org-set-todo", "shell"]

@@ -107,6 +107,9 @@ pub fn mask(text: &str) -> (String, Vec<Finding>) {
     (masked, found)
 }
 
+/// What a mask begins with.
+pub const HIDDEN: &str = "⟨hidden: ";
+
 /// Returns the text with secrets replaced, as a human sees it who must judge it: what could be code stays.
 ///
 /// A finding that holds what a shell or Lisp would act on is shown as it is: nothing may hide behind a mask.
@@ -127,7 +130,7 @@ fn replaced(text: &str, found: &[Finding]) -> String {
     let mut at = 0;
     for finding in found {
         masked.push_str(text.get(at..finding.range.start).unwrap_or(""));
-        masked.push_str("⟨hidden: ");
+        masked.push_str(HIDDEN);
         masked.push_str(finding.kind);
         masked.push('⟩');
         at = finding.range.end;
