@@ -52,7 +52,7 @@ fn sentence(tool: &str, text: &str, whole: bool) -> String {
         return format!("I could not {verb}: {}", after("failed:"));
     }
     if lower.starts_with("stale:") {
-        return format!("What was shown has changed since, so nothing was done: {}", after("stale:"));
+        return format!("Nothing was done: {}", after("stale:"));
     }
     if lower.starts_with("cancelled:") {
         return format!("It was stopped: {}", after("cancelled:"));

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// No folder lies deeper; what does is named and left out.
 const DEEPEST: usize = 64;
-/// At most so many bytes of a settings file with keys are looked through for them.
+/// The settings file that may hold keys, as a backup names it.
+const ENV: &str = "settings/.env";
+/// At most so many bytes of it are looked through for them.
 const LONGEST_ENV: u64 = 1 << 20;
 
 /// What is saved.
@@ -168,9 +170,13 @@ impl Archive {
         let read = File::open(&env).and_then(|file| file.take(LONGEST_ENV).read_to_string(&mut text));
         read.map_err(|why| format!("{}: {why}", env.display()))?;
         let kept = without_secrets(&text);
+        if kept.lines().count() != text.lines().count() {
+            let path = env.display();
+            self.left_out.push(format!("{path}: its lines that may hold keys; --with-keys takes them along"));
+        }
         let told = |why: io::Error| format!("{}: {why}", env.display());
         let kept_as = Kept { mode: 0o600, modified: modified(&env.metadata().map_err(told)?) };
-        self.add("settings/.env", kept_as, kept.len() as u64, &mut kept.as_bytes()).map_err(told)
+        self.add(ENV, kept_as, kept.len() as u64, &mut kept.as_bytes()).map_err(told)
     }
 
     /// Takes every file below a folder, in the order of names.
@@ -196,6 +202,8 @@ impl Archive {
                         self.left_out.push(left_out("it lies too deep"));
                     }
                     Ok(about) if about.is_dir() => waiting.push((path, name, depth + 1)),
+                    // It is taken line by line, and says for itself what of it was left out.
+                    Ok(about) if about.is_file() && holds_keys(&path) && name == ENV => {}
                     Ok(about) if about.is_file() && holds_keys(&path) => {
                         self.left_out.push(left_out("it may hold keys; --with-keys takes it along"));
                     }

@@ -93,7 +93,9 @@ impl Asked<'_> {
         if let Some(names) = &names {
             answers.lines.push(("PROVIDER_CASCADE", Some(names.join(","))));
         }
-        let first = first.or_else(|| known(self.known.get("PROVIDER_CASCADE")?.split([',', ' ']).next()?));
+        // What was named just now counts, also where it needs no key.
+        let before = || known(self.known.get("PROVIDER_CASCADE")?.split([',', ' ']).next()?);
+        let first = if names.is_some() { first } else { before() };
         match first {
             Some(provider) if !provider.keyless => self.key(provider, &mut answers)?,
             Some(_) | None if self.said.key_from.is_some() => {

@@ -152,7 +152,8 @@ pub fn confirmed(text: &str, id: &str, out: &mut dyn Write) -> std::io::Result<b
 /// In words, when it is not so or cannot be found out.
 pub fn human_terminal() -> Result<(), String> {
     if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
-        return Err("plans are decided about in Emacs or at a terminal; this is neither".to_string());
+        return Err("plans are decided about in Emacs or at a terminal, and here what is typed or what is shown is not one; xargs \
+                    leaves it the terminal with -o".to_string());
     }
     crate::edge::peers::lineage::not_started_by_us(std::process::id())
         .map_err(|why| format!("this terminal may not decide about plans: {why}, so nothing is approved here"))

@@ -1,6 +1,6 @@
 //! Predicts what an edit would change: on the text of the open buffer, or of the file.
 
-use crate::domain::action::Action;
+use crate::domain::action::{Action, ActionHash};
 use crate::domain::count::counted;
 use crate::domain::gate::Facts;
 use crate::domain::gate::closing::{LeftOpen, left_open};
@@ -303,17 +303,24 @@ impl Engine {
             matches!(plan.status, PlanStatus::Pending | PlanStatus::Approved) && plan.action.hash() == hash
         };
         let waits = self.plans.lock().values().any(|plan| waits(&plan));
-        let mut pinned = self.pinned.lock();
+        let pinned = self.pinned.lock();
         if let Some((_, time)) = pinned.iter().find(|(known, _)| waits && *known == hash) {
             return *time;
         }
+        drop(pinned);
         let now = self.clock.wall();
-        pinned.retain(|(known, _)| *known != hash);
-        pinned.push_back((hash, now));
+        self.pin_time(hash, now);
+        now
+    }
+
+    /// Takes note of the time that an action writes.
+    pub(super) fn pin_time(&self, action: ActionHash, time: DateTime) {
+        let mut pinned = self.pinned.lock();
+        pinned.retain(|(known, _)| *known != action);
+        pinned.push_back((action, time));
         if pinned.len() > PINNED {
             pinned.pop_front();
         }
-        now
     }
 
     fn plan_org(&self, action: &Action, paths: &[PathFact]) -> Result<Vec<EditFact>, String> {

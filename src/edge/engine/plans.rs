@@ -36,6 +36,10 @@ impl Engine {
         for record in self.archive.latest_each(kind::PLAN).await? {
             match record::read_plan(&record.body, &self.toolbox()) {
                 Some(plan) => {
+                    if plan.status == PlanStatus::Pending {
+                        let proposed = plan.created.to_zoned(self.clock.zone()).datetime();
+                        self.pin_time(plan.action.hash(), proposed);
+                    }
                     self.plans.lock().insert(plan.id.clone(), plan);
                 }
                 None => {

@@ -92,8 +92,18 @@ struct Looks {
 struct Program {
     name: String,
     file: (u64, u64),
-    /// The user cannot have made it: it is root's, and so is each folder above it.
-    systems: bool,
+    maker: Maker,
+}
+
+/// Who can have made a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Maker {
+    /// Root alone, and the user is not root: it is root's, and so is each folder above it.
+    System,
+    /// The user, or somebody else.
+    Anybody,
+    /// The user is root, who can have made everything.
+    Root,
 }
 
 /// What this process is, and where this code of ours lies.
@@ -103,7 +113,8 @@ struct Ours {
 }
 
 fn judge(looks: &Looks, ours: &Ours) -> Result<(), String> {
-    let is_emacs = looks.program.file == ours.program.file || (looks.program.systems && called_emacs(&looks.program));
+    let is_emacs = looks.program.file == ours.program.file
+        || (looks.program.maker == Maker::System && called_emacs(&looks.program));
     if !is_emacs {
         return Err(format!(
             "its program is {}, which is neither the Emacs that owns the store nor one that the system installed",
@@ -111,14 +122,22 @@ fn judge(looks: &Looks, ours: &Ours) -> Result<(), String> {
         ));
     }
     if !looks.code.contains(&ours.module) {
-        return Err("it has not loaded the same build of the module; start both Emacsen anew".to_string());
+        return Err("it has not loaded the build of the module that the owner has: start both Emacsen anew; one that is connected \
+                    without the module approves in a terminal alone".to_string());
     }
     attended(looks)
 }
 
 /// Judges without an Emacs of one's own.
 fn judge_alone(looks: &Looks) -> Result<(), String> {
-    if !(looks.program.systems && called_emacs(&looks.program)) {
+    if looks.program.maker == Maker::Root {
+        return Err(
+            "you are root here, who could have made any program, so no Emacs is known to be one; approve at a \
+                    terminal, or as an ordinary user"
+                .to_string(),
+        );
+    }
+    if !(looks.program.maker == Maker::System && called_emacs(&looks.program)) {
         return Err(format!(
             "its program is {}, which is no Emacs that the system installed; approve in such a one, or at a terminal",
             crate::domain::inert::exact(&looks.program.name)
@@ -166,10 +185,14 @@ fn program(folder: &Path) -> Option<Program> {
     let name = std::fs::read_link(folder.join("exe")).ok()?.to_string_lossy().into_owned();
     // Through the link of the kernel: the file that runs, whatever lies under its name by now.
     let file = std::fs::metadata(folder.join("exe")).ok()?;
-    // Where the user is root, the user can have made everything.
     let user = std::fs::metadata("/proc/self").ok()?.uid();
-    let systems = user != 0 && made_by_root(&file) && lies_with_root(&name) && !fuse::may_tell(&folder.join("exe"));
-    Some(Program { name, file: (file.dev(), file.ino()), systems })
+    let systems = || made_by_root(&file) && lies_with_root(&name) && !fuse::may_tell(&folder.join("exe"));
+    let maker = match user {
+        0 => Maker::Root,
+        _ if systems() => Maker::System,
+        _ => Maker::Anybody,
+    };
+    Some(Program { name, file: (file.dev(), file.ino()), maker })
 }
 
 fn made_by_root(file: &Metadata) -> bool {
@@ -269,9 +292,17 @@ mod tests {
         let _given_back = FEW.acquire().await;
     }
 
+    fn program(name: &str, inode: u64) -> Program {
+        Program { name: name.to_string(), file: (1, inode), maker: Maker::Anybody }
+    }
+
+    fn maker(systems: bool) -> Maker {
+        if systems { Maker::System } else { Maker::Anybody }
+    }
+
     #[test]
     fn only_an_emacs_with_our_module_and_somebody_before_it_is_one() {
-        let program = |name: &str, inode, systems| Program { name: name.to_string(), file: (1, inode), systems };
+        let program = |name: &str, inode, systems| Program { maker: maker(systems), ..program(name, inode) };
         let module: File = ("fe:01".to_string(), 77);
         let ours = Ours { program: program("/home/u/bin/emacs", 5, false), module: module.clone() };
         let check = |program: Program, code: &[File], words: &str, passes: bool| {
@@ -300,7 +331,7 @@ mod tests {
 
     #[test]
     fn without_an_emacs_of_ones_own_only_one_of_the_system_counts() {
-        let program = |name: &str, systems| Program { name: name.to_string(), file: (1, 5), systems };
+        let program = |name: &str, systems| Program { maker: maker(systems), ..program(name, 5) };
         for (program, words, passes) in [
             (program("/usr/bin/emacs-gtk", true), "emacs -nw", true),
             (program("/usr/bin/emacs", true), "emacs --daemon", true),
@@ -314,6 +345,9 @@ mod tests {
             let looks = Looks { program, code: Vec::new(), words };
             assert_eq!(judge_alone(&looks).is_ok(), passes, "{looks:?}");
         }
+        let program = Program { maker: Maker::Root, ..program("/usr/bin/emacs", 5) };
+        let looks = Looks { program, code: Vec::new(), words: vec!["emacs".to_string()] };
+        assert!(judge_alone(&looks).is_err_and(|why| why.contains("you are root")), "{looks:?}");
         assert!(shown_to_be_installed(std::process::id()).is_err(), "this is no Emacs");
         assert!(shown_to_be_installed(u32::MAX).is_err());
     }

@@ -26,7 +26,10 @@ fn named(registry: &Clients, payload: &Sexp) -> Result<Arc<Channel>, String> {
 fn rules(who: &Channel) -> Result<(), String> {
     match (who.kind, &who.doubt) {
         (Kind::Emacs, None) => Ok(()),
-        (Kind::Emacs, Some(_)) | (Kind::Cli | Kind::Tui | Kind::Client | Kind::Mcp | Kind::Acp, _) => {
+        (Kind::Emacs, Some(doubt)) => Err(format!(
+            "clients are granted rights, and sent away, in an Emacs that is shown to be one, and this one is not: {doubt}"
+        )),
+        (Kind::Cli | Kind::Tui | Kind::Client | Kind::Mcp | Kind::Acp, _) => {
             Err("clients are granted rights, and sent away, in Emacs alone: M-x passepartout-clients".to_string())
         }
     }

@@ -103,7 +103,7 @@ async fn after_an_act_it_says_what_came_of_it_and_proposes_nothing() {
         ),
         ("denied: the user said no: no. Nothing was done.", "You denied it, so nothing was changed."),
         ("denied: the user said no. Nothing was done.", "You denied it, so nothing was changed."),
-        ("stale: home.org has changed", "What was shown has changed since, so nothing was done: home.org has changed"),
+        ("stale: home.org has changed", "Nothing was done: home.org has changed"),
         ("cancelled: by the user", "It was stopped: by the user"),
         ("", "org-set-todo was carried out."),
     ] {

@@ -24,7 +24,10 @@ impl Engine {
             Some(why) => Err(why),
             None => self.spent_today().await,
         };
-        if let Err(why) = &found {
+        // Who only reads asks nothing that costs, and need not be told.
+        if let Err(why) = &found
+            && self.beside.is_none()
+        {
             let text = format!("what was spent on models is not known, so nothing that costs is asked: {why}");
             self.say(LogLevel::Warning, &text);
         }

@@ -188,7 +188,9 @@ impl Engine {
         let of_day = dollars(caps.day, today.day, held.day, DAY);
         let background = dollars(caps.background, today.background, held.background, BACKGROUND);
         let mut lines: Vec<String> = [of_session, of_day, background, unpriced].into_iter().flatten().collect();
-        if let Err(why) = &*accounts {
+        if let Err(why) = &*accounts
+            && self.beside.is_none()
+        {
             lines.push(format!("what was spent is not known, so nothing that costs is asked: {why}"));
         }
         if lines.is_empty() {
