@@ -98,7 +98,7 @@ Larch for the deck, from the mill at Corran.
         (string-search "PP_PRIVACY = block under “Health” (health), taken away"
                        (buffer-string)))
       (goto-char (point-min))
-      (search-forward "confirm")
+      (re-search-forward "^confirm")
       (push-button (match-beginning 0))
       (passepartout-real-plan)
       (passepartout-real-key "C-c C-c")
