@@ -896,7 +896,7 @@ and the other way round."
           (save-buffer)))
       (signal-process owner 'KILL)
       (passepartout-real-until (not (process-live-p owner)))
-      (passepartout-real-until (passepartout-real-said "What was under way"))
+      (passepartout-real-until (passepartout-real-said "else was under way"))
       (passepartout-real-until (passepartout-real-said "it was taken over"))
       (passepartout-real-until (passepartout-real-said "the memex has"))
       (passepartout-real-ask "add a todo “Oil the winch” under Boat")

@@ -2,7 +2,7 @@
 //! same as before.
 
 use crate::peers::{Raw, meanwhile};
-use crate::runtime::{Client, TILES, action, mark_done, payload_of, says, text};
+use crate::runtime::{Client, TILES, action, mark_done, parked, payload_of, says, text};
 use crate::support::engine::Home;
 use crate::support::fake_server::FakeServer;
 use passepartout::domain::sexp::plist::Plist;
@@ -221,4 +221,20 @@ fn what_everybody_hears_of_a_conversation_leads_nobody_into_it() {
         assert_eq!(action(&refused), Some("protocol-error"), "{refused}");
         assert!(text(&refused, "text").contains("64 random"), "{refused}");
     }
+}
+
+#[test]
+fn a_plan_that_an_emacs_parked_is_told_of_though_nobody_asked() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), says(&["Well."])]);
+    let mut owner = Client::start(&home, Some(&server), "\"fake\"");
+    let mut desk = Desk::open(&home, 1);
+    // What it asks at its beginning is answered.
+    desk.until(&mut owner, |heard| action(heard) == Some("plans"));
+    desk.sent.clear();
+    parked(&mut owner);
+    desk.until(&mut owner, |heard| action(heard) == Some("plan-parked"));
+    assert!(desk.sent.iter().all(|sent| sent.contains(":plans")), "{:?}", desk.sent);
+    desk.until(&mut owner, |heard| action(heard) == Some("plans"));
+    assert_eq!((desk.state.plans.len(), desk.state.status.pending), (1, 1));
 }
