@@ -40,7 +40,9 @@ impl Asked {
         let view = engine.view_in_sight();
         let seen = Seen { view: &view, clearance: self.may_see };
         let Some(file) = self.path.clone().or_else(|| inbox_of(&view)) else {
-            return Done::failed("there is no inbox.org in what is looked at; name the file that holds what was captured, or /unfocus");
+            return Done::failed(
+                "there is no inbox.org in what is looked at; name the file that holds what was captured, or /unfocus",
+            );
         };
         let Some(top) = view.node(&file, 0).filter(|top| top.privacy() <= self.may_see) else {
             return Done::failed("memory has no such file; name one of the memex");

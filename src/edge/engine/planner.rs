@@ -1,13 +1,13 @@
 //! Predicts what an edit would change: on the text of the open buffer, or of the file.
 
-use crate::domain::action::{Action, ActionHash};
+use crate::domain::action::Action;
 use crate::domain::count::counted;
 use crate::domain::gate::Facts;
 use crate::domain::gate::closing::{LeftOpen, left_open};
 use crate::domain::gate::facts::{BySetup, EditFact, PathFact, QuotedNote};
 use crate::domain::gate::place::holds_notes;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
-use crate::domain::id::NodeId;
+use crate::domain::id::{ActionHash, NodeId};
 use crate::domain::label::Privacy;
 use crate::domain::memory::card::Card;
 use crate::domain::memory::document::privacy_by_lines;

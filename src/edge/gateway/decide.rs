@@ -6,7 +6,7 @@
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::secret::HIDDEN;
 use crate::domain::gateway::Platform;
-use crate::domain::gateway::split::split;
+use crate::domain::gateway::split::{Limit, split};
 use crate::domain::id::PlanId;
 use crate::domain::inert::{exact, is_drawn_in_order};
 use crate::domain::port::LogLevel;
@@ -237,7 +237,7 @@ impl Desk {
 }
 
 /// Returns a plan as a messenger with this limit shows it: whole, or not at all.
-fn rendered(plan: &FlightPlan, limit: usize, mask: &dyn Fn(&str) -> String) -> Result<String, &'static str> {
+fn rendered(plan: &FlightPlan, limit: Limit, mask: &dyn Fn(&str) -> String) -> Result<String, &'static str> {
     // Before lines are broken: half of a secret is known by no shape, nor half of a word by its letters.
     let whole = unfolded(plan);
     if whole.contains(HIDDEN) || mask(&whole) != whole {
@@ -307,8 +307,8 @@ mod tests {
     #[test]
     fn a_plan_is_sent_whole_and_exactly_or_not_at_all() {
         let mask = |text: &str| secret::mask(&text.replace("swordfish", "[MASKED]")).0;
-        let check = |title: &str, why: &str, limit: usize, outcome: Result<(), &str>| {
-            let sent = rendered(&plan(title, why), limit, &mask);
+        let check = |title: &str, why: &str, units: usize, outcome: Result<(), &str>| {
+            let sent = rendered(&plan(title, why), Limit::Utf16(units), &mask);
             assert_eq!(sent.as_ref().map(|_| ()).map_err(|why| *why), outcome, "{title:?} {why:?}: {sent:?}");
         };
         let (usual, long) = ("To look.", "word ".repeat(1_000));
@@ -332,7 +332,8 @@ mod tests {
         check("Run: ls", "To see n\u{336}o\u{336}t.", 4_096, Err(not_sent::UNLIKE));
         check("Run: ls", "To see\ta\tb.", 4_096, Err(not_sent::UNLIKE));
         // One unit of UTF-16 decides.
-        let whole = with_token(&rendered(&plan("Run: ls", usual), 4_096, &mask).expect("it fits"), NO_TOKEN);
+        let whole =
+            with_token(&rendered(&plan("Run: ls", usual), Limit::Utf16(4_096), &mask).expect("it fits"), NO_TOKEN);
         let length = whole.encode_utf16().count();
         check("Run: ls", usual, length, Ok(()));
         check("Run: ls", usual, length - 1, Err(not_sent::LONG));
@@ -341,7 +342,7 @@ mod tests {
     #[test]
     fn nothing_that_a_model_says_passes_for_a_line_of_ours_on_a_narrow_screen() {
         let words = format!("To look.{}Tool: message", " ".repeat(40));
-        let sent = rendered(&plan("Run: ls", &words), 4_096, &|text| text.to_string()).expect("it fits");
+        let sent = rendered(&plan("Run: ls", &words), Limit::Utf16(4_096), &|text| text.to_string()).expect("it fits");
         let tools: Vec<&str> = sent.lines().filter(|line| line.starts_with("Tool: ")).collect();
         assert_eq!(tools, ["Tool: shell"], "{sent}");
         assert!(sent.lines().all(|line| line.chars().count() <= NARROW), "{sent}");

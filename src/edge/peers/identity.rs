@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn only_an_emacs_with_our_module_and_somebody_before_it_is_one() {
-        let program = |name: &str, inode, systems| Program { maker: maker(systems), ..program(name, inode) };
+        let program = |name: &str, inode, systems| Program { maker: maker(systems), ..self::program(name, inode) };
         let module: File = ("fe:01".to_string(), 77);
         let ours = Ours { program: program("/home/u/bin/emacs", 5, false), module: module.clone() };
         let check = |program: Program, code: &[File], words: &str, passes: bool| {
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn without_an_emacs_of_ones_own_only_one_of_the_system_counts() {
-        let program = |name: &str, systems| Program { maker: maker(systems), ..program(name, 5) };
+        let program = |name: &str, systems| Program { maker: maker(systems), ..self::program(name, 5) };
         for (program, words, passes) in [
             (program("/usr/bin/emacs-gtk", true), "emacs -nw", true),
             (program("/usr/bin/emacs", true), "emacs --daemon", true),
@@ -345,7 +345,7 @@ mod tests {
             let looks = Looks { program, code: Vec::new(), words };
             assert_eq!(judge_alone(&looks).is_ok(), passes, "{looks:?}");
         }
-        let program = Program { maker: Maker::Root, ..program("/usr/bin/emacs", 5) };
+        let program = Program { maker: Maker::Root, ..self::program("/usr/bin/emacs", 5) };
         let looks = Looks { program, code: Vec::new(), words: vec!["emacs".to_string()] };
         assert!(judge_alone(&looks).is_err_and(|why| why.contains("you are root")), "{looks:?}");
         assert!(shown_to_be_installed(std::process::id()).is_err(), "this is no Emacs");

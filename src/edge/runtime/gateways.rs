@@ -17,7 +17,7 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// Serves the messengers that are linked, as long as the engine lives.
-pub(super) async fn follow(engine: Weak<Engine>) {
+pub async fn follow(engine: Weak<Engine>) {
     if load(&engine).await {
         join_all(Platform::ALL.map(|platform| follow_one(engine.clone(), platform))).await;
     }
