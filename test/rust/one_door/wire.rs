@@ -74,7 +74,7 @@ fn worst(name: &str, targets: &Targets) -> Vec<String> {
         "gateways" => one(String::new()),
         "servers" => one(String::new()),
         "gateway" => ["link", "pair", "allow", "let-decide", "decide-no-more", "unlink", "revoke"]
-            .map(|what| format!(":platform \"telegram\" :do :{what} :sender \"1\""))
+            .map(|what| format!(":platform \"telegram\" :do :{what} :sender \"1\" :token \"1:AAevil\""))
             .to_vec(),
         "tool-call" => ["memory-read", "org-set-todo", "shell"]
             .map(|tool| {
