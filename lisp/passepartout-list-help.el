@@ -84,7 +84,7 @@ What is above that is left out, and so is a key of SHARED that MAP has."
   "Say what this buffer shows, and what each of its keys does."
   (interactive)
   (let* ((keys (passepartout-list--keys
-                (current-local-map)
+                (or (current-local-map) (make-sparse-keymap))
                 passepartout-view-mode-map))
          (about (car (split-string (or (documentation major-mode t) "")
                                    "\n\n\\(?:\\\\{\\|In addition\\|This mode\\)"))))

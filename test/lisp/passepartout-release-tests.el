@@ -78,7 +78,10 @@
   '(passepartout-define-provider passepartout-define-preset
     passepartout-chat-question passepartout-chat-adopt
     passepartout-chat-older-answer passepartout-define-tool passepartout-jobs-agenda
-    passepartout-query-bookmark-jump
+    passepartout-query-bookmark-jump passepartout-list-bookmark-jump
+    passepartout-capture-question passepartout-capture-template
+    passepartout-add-speed-commands passepartout-context-menu
+    passepartout-embark-set-up
     org-dblock-write:passepartout-query)
   "What is no command and made known all the same.
 Init files, agenda files, bookmarks, notes and the main file call these.")
