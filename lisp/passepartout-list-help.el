@@ -83,8 +83,10 @@ What is above that is left out, and so is a key of SHARED that MAP has."
 (defun passepartout-list-help ()
   "Say what this buffer shows, and what each of its keys does."
   (interactive)
+  (unless (and (current-local-map) (keymap-parent (current-local-map)))
+    (user-error "This is no list of Passepartout"))
   (let* ((keys (passepartout-list--keys
-                (or (current-local-map) (make-sparse-keymap))
+                (current-local-map)
                 passepartout-view-mode-map))
          (about (car (split-string (or (documentation major-mode t) "")
                                    "\n\n\\(?:\\\\{\\|In addition\\|This mode\\)"))))
