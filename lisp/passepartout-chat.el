@@ -444,9 +444,9 @@ for a new one.  In a saved chat, go on with it."
   "Start the core while you write, so that the first answer comes sooner.
 Without a module it says what is missing, and how to go on."
   (let ((obstacle (passepartout-module-missing)))
+    (passepartout-welcome-at-first)
     (if obstacle
         (message "%s; M-x passepartout-doctor says more" obstacle)
-      (passepartout-welcome-at-first)
       (condition-case problem
           (passepartout-start)
         (error

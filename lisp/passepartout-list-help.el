@@ -83,6 +83,8 @@ What is above that is left out, and so is a key of SHARED that MAP has."
 (defun passepartout-list-help ()
   "Say what this buffer shows, and what each of its keys does."
   (interactive)
+  (unless (and (current-local-map) (keymap-parent (current-local-map)))
+    (user-error "This is no list of Passepartout"))
   (let* ((keys (passepartout-list--keys
                 (current-local-map)
                 passepartout-view-mode-map))

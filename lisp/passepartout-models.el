@@ -204,7 +204,7 @@ tokens.\n\n")
         (let* ((name (plist-get provider :name))
                (place (seq-position order name)))
           (passepartout-list-item name (passepartout-view-line name 40)
-              (list :name name)
+				  (list :name name)
             (passepartout-models--insert-provider provider
                                                   (and place (1+ place))))))
       (insert "\n" (if (plist-get standings :chosen)

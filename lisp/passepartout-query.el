@@ -335,7 +335,7 @@ them; about half of those seconds goes into collecting garbage."
 (defun passepartout-query--insert (hit)
   "Insert HIT as an item."
   (passepartout-list-item (plist-get hit :id) (passepartout-query-title hit)
-      hit
+			  hit
     (passepartout-query--insert-lines hit)))
 
 (defun passepartout-query--draw ()

@@ -38,6 +38,9 @@
 (require 'passepartout-view)
 
 (defvar passepartout-chat-mode)
+(defvar passepartout-install--declined)
+(declare-function passepartout-install-offer "passepartout-install" ())
+(declare-function passepartout-install-hint "passepartout-install" ())
 (defvar passepartout-providers)
 (defvar passepartout-provider-cascade)
 
@@ -124,6 +127,14 @@ this machine.")))
   (passepartout-view-button label function help)
   (insert "\n    " text "\n\n"))
 
+(defun passepartout-welcome--get ()
+  "Ask how the module is to be got, also when that was declined before."
+  (require 'passepartout-install)
+  (setq passepartout-install--declined nil)
+  (passepartout-install-offer)
+  ;; Where nothing can be done here, it is said what is missing.
+  (user-error "%s" (passepartout-install-hint)))
+
 (defun passepartout-welcome--draw ()
   "Draw the welcome in this buffer."
   (passepartout-view-draw
@@ -131,6 +142,12 @@ this machine.")))
             "\n\n"
             (passepartout-view-line (passepartout-welcome--read) 400) "\n"
             (passepartout-view-line (passepartout-welcome--sent) 400) "\n\n")
+    (when (passepartout-module-missing)
+      (passepartout-welcome--choice
+       "[get the module]"
+       #'passepartout-welcome--get
+       "Build or fetch it"
+       "It is built here, or fetched where a release names one; nothing works before."))
     (passepartout-welcome--choice
      "[ask your notes]"
      (lambda () (call-interactively #'passepartout-chat))

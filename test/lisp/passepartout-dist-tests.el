@@ -23,10 +23,10 @@
                               (or load-file-name buffer-file-name)))
   "Folder of the project.")
 
-(load (expand-file-name "test/scripts/info.el" passepartout-dist-tests--root)
+(load (expand-file-name "test/scripts/manual.el" passepartout-dist-tests--root)
       nil t)
-(declare-function passepartout-info-export "info" (file))
-(declare-function passepartout-info-options "info" ())
+(declare-function passepartout-info-export "manual" (file))
+(declare-function passepartout-info-options "manual" ())
 
 ;;;; The manual
 

@@ -15,6 +15,7 @@
 (require 'passepartout-fake)
 (require 'passepartout-real)
 (require 'passepartout-welcome)
+(require 'passepartout-module-tests)
 
 (defun passepartout-welcome-tests--shown ()
   "Return what the welcome shows."
@@ -68,6 +69,25 @@
                    (("openai" "ollama" "recall") "openai, then ollama; the")))
     (let ((passepartout-provider-cascade cascade))
       (should (string-search words (passepartout-welcome--sent))))))
+
+(ert-deftest passepartout-welcome-gets-the-module-where-there-is-none ()
+  (passepartout-module-tests--in nil
+    (unwind-protect
+        (passepartout-module-tests--having '("cargo" "cc")
+          (passepartout-welcome)
+          (should (string-search "The module has not been built yet."
+                                 (passepartout-welcome-tests--shown)))
+          (goto-char (point-min))
+          (search-forward "[get the module]")
+          (let ((passepartout-install--declined t) built)
+            (cl-letf (((symbol-function 'read-multiple-choice)
+                       (lambda (_prompt choices) (assq ?b choices)))
+                      ((symbol-function 'passepartout-module-build)
+                       (lambda () (setq built t))))
+              (should-error (push-button (match-beginning 0))
+                            :type 'user-error))
+            (should built)))
+      (kill-buffer passepartout-welcome--buffer-name))))
 
 (ert-deftest passepartout-welcome-comes-by-itself-only-without-a-store ()
   (let* ((store (file-name-as-directory (make-temp-file "welcome-" t)))

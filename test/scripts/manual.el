@@ -1,4 +1,4 @@
-;;; info.el --- Export the manual to Texinfo, with its indices  -*- lexical-binding: t; no-byte-compile: t; -*-
+;;; manual.el --- Export the manual to Texinfo, with its indices  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 
@@ -128,5 +128,5 @@ OPTIONS are the names of all options.  Point is behind its heading."
   "Export the manual to the file that the environment names as TEXI."
   (passepartout-info-export (expand-file-name (getenv "TEXI"))))
 
-(provide 'info)
-;;; info.el ends here
+(provide 'manual)
+;;; manual.el ends here
