@@ -1,6 +1,6 @@
 //! Decisions about plans from a chat, as whole turns: who is sent a plan, which token counts, and what is not sent at all.
 
-use crate::gateway::{Fake, TOKEN, update};
+use crate::gateway::{Fake, TOKEN, answers, update};
 use crate::support::engine::{Home, origin, provide, status, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::gate::plan::{FlightPlan, PlanStatus};
@@ -95,7 +95,7 @@ impl Chat {
         let (at, until) = (self.at, self.at + count);
         self.at = until;
         tokio::task::block_in_place(|| {
-            self.fake.until(|heard| heard.sent.get(at..until).map(<[(i64, String)]>::to_vec))
+            self.fake.until(|heard| answers(heard).get(at..until).map(<[(i64, String)]>::to_vec))
         })
     }
 
@@ -346,10 +346,6 @@ async fn what_may_not_be_shown_there_waits_in_emacs() {
     assert_eq!(waiting(&chat.engine).about.privacy, Privacy::Open, "its file alone says so");
     let long = json!({"title": "Long", "parent": "tiles", "body": "These are many words. ".repeat(300)});
     check(NOTES, vec![calls(&[("org-add-heading", long)])], "it is too long for one message").await;
-    let key = json!({"id": "tiles", "state": "DONE",
-                     "explanation": "The key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCD."});
-    let secret = "a secret in it would be hidden, so it would not be shown whole";
-    check(NOTES, vec![calls(&[("org-set-todo", key)])], secret).await;
     // What only Emacs may decide, in the conversation of the chat.
     let wide = format!("{NOTES}* Wide\n:PROPERTIES:\n:ID: wide\n:PP_ALLOW: shell\n:END:\n");
     let mut chat = Chat::granted(&wide, []).await;
@@ -437,6 +433,8 @@ async fn how_private_a_plan_is_is_kept_and_counts_as_the_strictest_where_it_was_
     }
     let mut old = record::plan(&plan);
     let fields = old.as_object_mut().expect("an object");
-    ["privacy", "about", "decided_by"].map(|name| fields.remove(name).expect("it is kept"));
+    for name in ["privacy", "about", "decided_by"] {
+        fields.remove(name).expect("it is kept");
+    }
     assert_eq!(read(&old).about.privacy, Privacy::Private);
 }

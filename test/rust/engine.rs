@@ -807,8 +807,18 @@ async fn a_plan_without_its_conversation_can_be_denied_and_not_approved() {
     let trace = passepartout::domain::gate::Trace { action: action.hash(), opinions: Vec::new() };
     let (session, turn) = (origin().session, engine.new_turn());
     let (call, project) = ("c1".into(), home.project(""));
-    let parking =
-        Parking { action, facts: Facts::default(), trace, session, turn, call, project, step: 0, tried: None };
+    let parking = Parking {
+        action,
+        facts: Facts::default(),
+        trace,
+        session,
+        turn,
+        call,
+        project,
+        step: 0,
+        tried: None,
+        privacy: Privacy::Open,
+    };
     let plan = engine.park(parking).await.expect("it is kept");
     let refused = home.approve(&engine, &plan).await.expect_err("it cannot go on");
     assert!(refused.contains("is not in the store, so it cannot go on"), "{refused}");

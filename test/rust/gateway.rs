@@ -406,7 +406,7 @@ fn home() -> Home {
 
 /// Returns what was sent but for the word that a core ended first: one that ends in the moment behind an answer cannot know
 /// that it arrived.
-fn answers(heard: &Heard) -> Vec<(i64, String)> {
+pub(crate) fn answers(heard: &Heard) -> Vec<(i64, String)> {
     let cut_off = |text: &str| text.contains("ended before it had answered you");
     heard.sent.iter().filter(|(_, text)| !cut_off(text)).cloned().collect()
 }

@@ -173,11 +173,10 @@ impl Engine {
         denied: impl Iterator<Item = (&'p FlightPlan, &'p str)>,
         origin: &Origin,
     ) -> Result<(), String> {
-        self.may_decide_now(origin)?;
         let plans = self.plans.lock();
         let one = |(plan, _): (&FlightPlan, &str)| match plans.get(&plan.id) {
             Some(_) if !origin.rights.approve => Err("this channel may not decide about plans".to_string()),
-            Some(known) => pending(known),
+            Some(known) => self.may_decide_now(origin).and_then(|()| pending(known)),
             None => Err(format!("there is no plan {}", plan.id)),
         };
         denied.into_iter().try_for_each(one)

@@ -73,7 +73,8 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) fn new(engine: &Engine, platform: Platform, chat: &str) -> Desk {
-        Desk { platform, chat: chat.to_string(), tokens: engine.shown_tokens.open(), grant: None }
+        let grant = engine.gateway_decides(platform, chat);
+        Desk { platform, chat: chat.to_string(), tokens: engine.shown_tokens.open(), grant }
     }
 
     /// Looks at what was typed before anything else does. Returns what is answered where it decides, is about plans, or holds
@@ -316,12 +317,7 @@ mod tests {
         check("Run: ls", "Ищу файл, größer als nötig: 日本", 4_096, Ok(()));
         check("Run: ls", &long, 4_096, Err(not_sent::LONG));
         check("Run: ls", &long, 40_000, Ok(()));
-        check(
-            "Run: ls",
-            "The key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCD.",
-            4_096,
-            Err(not_sent::SECRET),
-        );
+        check("Run: ls", "The key is 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.", 4_096, Err(not_sent::SECRET));
         check("Run: ls", "The word is swordfish, as you know.", 4_096, Err(not_sent::SECRET));
         // Where our own lines would break it.
         check("Run: ls", "The word of today, and of all days: swordfish.", 4_096, Err(not_sent::SECRET));
