@@ -233,6 +233,8 @@ pub struct Engine {
     pub(super) plans: Mutex<BTreeMap<PlanId, FlightPlan>>,
     /// What the turns that run have done so far.
     pub(super) doings: stopped::Doings,
+    /// The turns of clients that go on, from before they have done anything until what they came to is stored.
+    pub(super) going: Mutex<std::collections::HashSet<crate::domain::id::TurnId>>,
     /// Work that was handed over and goes on.
     pub(in crate::edge::engine) tasks: delegation::Tasks,
     /// Whether somebody stays to be told what comes of such work.
@@ -384,6 +386,7 @@ impl Engine {
             memex_read: Default::default(),
             plans: Mutex::new(BTreeMap::new()),
             doings: Default::default(),
+            going: Mutex::default(),
             tasks: Default::default(),
             serves: Default::default(),
             watching: Default::default(),

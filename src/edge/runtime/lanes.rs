@@ -12,7 +12,7 @@ use crate::domain::turn::{Conversation, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::commands::runs_beside;
 use crate::edge::engine::delegation::{Reported, shown_in};
-use crate::edge::engine::once::{Before, Once};
+use crate::edge::engine::once::{Before, Going, Once};
 use crate::edge::engine::record::{Finished, read_role};
 use crate::edge::engine::turns::{Ask, Attached, BROKE, Decided, first_line};
 use crate::edge::runtime::clients::{Channel, ClientId, Clients};
@@ -296,7 +296,8 @@ impl Lanes {
             Work::Report(reported) => first_line(&format!("report of the task: {}", reported.task)),
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
-        let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, began };
+        let _going = Arc::new(engine.goes_on(&name));
+        let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, began, _going };
         turn.begin(&work);
         (turn, work)
     }
@@ -328,6 +329,8 @@ struct Turn {
     name: TurnId,
     asked: String,
     began: jiff::Timestamp,
+    /// It goes on as long as anybody has to do with it.
+    _going: Arc<Going>,
 }
 
 impl Turn {
@@ -431,7 +434,7 @@ impl Turn {
     fn was_asked(&self, before: &Before) {
         let payload = Plist::new().keyword("action", "turn-done").text("turn", self.name.0.as_str());
         self.end_stream();
-        let payload = payload.text("status", before.ending.unwrap_or("failed")).text("before", before.turn.0.as_str());
+        let payload = payload.text("status", before.stands.status()).text("before", before.turn.0.as_str());
         self.tell("response", payload.text("text", format!("{}.", exact(&before.to_string()))));
     }
 
