@@ -3,7 +3,7 @@
 use crate::domain::label::Privacy;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::acp::prompt::Words;
+use crate::edge::acp::prompt::{Along, Words};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -110,8 +110,9 @@ impl Session {
                 None => told.build(),
             }
         };
-        let along = |(name, text): &(String, String)| {
-            Plist::new().text("name", name.as_str()).text("text", text.as_str()).build()
+        let along = |Along { name, file, text }: &Along| {
+            let along = Plist::new().text("name", name.as_str()).text("file", file.as_str());
+            along.text("text", text.as_str()).build()
         };
         Plist::new()
             .keyword("sensor", "user-input")

@@ -3,6 +3,7 @@
 //! One `Engine` owns memory's head, the plans that wait and the log; a turn works on a snapshot of them.
 //! Locks are held for a look or a swap, never across I/O.
 
+mod along;
 pub mod archive;
 mod at_work;
 pub mod audit;

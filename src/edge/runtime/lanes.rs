@@ -571,7 +571,8 @@ const MOST_ATTACHED: usize = 64;
 fn attached_in(payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Vec<Attached> {
     let one = |text: &Sexp| {
         let name = text.text_at("name").unwrap_or("a text without a name").to_string();
-        Some(Attached { name, text: blotted(text.text_at("text")?) })
+        let file = text.text_at("file").map(str::to_string);
+        Some(Attached { name, file, text: blotted(text.text_at("text")?) })
     };
     payload.list_at("attached").iter().filter_map(one).take(MOST_ATTACHED).collect()
 }
@@ -725,6 +726,8 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+            ("(:text \"go on\" :attached ((:name \"m\" :file \"/no/mail.org\" :text \"* A\")))", false),
+            ("(:text \"go on\" :attached ((:name \"m\" :file \"/no/mail.org\" :text \"* A :private:\")))", true),
     async fn who_stops_a_turn_twice_stops_one_turn_and_nobody_waits_for_it() {
         let mut config = config();
         let _listening = silent(&mut config);
