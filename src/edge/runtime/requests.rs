@@ -266,8 +266,10 @@ async fn answer(
         Request::PlanArgument => {
             let (id, name) = (payload.text_at("plan").unwrap_or(""), payload.text_at("name").unwrap_or(""));
             let from = payload.count_at("from").unwrap_or(0);
-            let slice = engine.with_plan(id, |plan| show::plan_argument(plan, name, from));
-            slice.unwrap_or_else(|| Err(no_plan(id)))
+            // The hash of a long text is made while nobody waits for the plans.
+            let text = engine.with_plan(id, |plan| show::plan_argument(plan, name)).ok_or_else(|| no_plan(id))??;
+            let name = name.to_string();
+            aside(move || show::argument_slice(&text, &name, from)).await
         }
         Request::Query => {
             // Reading texts may take a while, and nobody else's request waits for it.

@@ -130,27 +130,35 @@ pub fn plan_page(plan: &FlightPlan, from: usize) -> Result<(Plist, Option<usize>
     let payload = Plist::new().text("plan", plan.id.0.as_str()).int("from", from as i64);
     let payload = payload.keyword("part", page.part.name()).text("text", page.text);
     let payload = match page.next {
+    Ok(text.into_owned())
+}
+
+/// Returns the slice of an argument's text that begins there.
+///
+/// # Errors
+/// When none does.
+pub fn argument_slice(text: &str, name: &str, from: usize) -> Result<Plist, String> {
         Some(next) => payload.int("next", next as i64),
         None => payload.text("shown", plan.shown()),
     };
     Ok((payload, page.next))
 }
 
-/// Returns a slice of an argument of a plan, as it is, for editing.
+/// Returns the text of an argument of a plan, as it is, for editing.
 ///
 /// # Errors
-/// When there is no such argument, or no slice begins there.
-pub fn plan_argument(plan: &FlightPlan, name: &str, from: usize) -> Result<Plist, String> {
+/// When there is no such argument.
+pub fn plan_argument(plan: &FlightPlan, name: &str) -> Result<String, String> {
     let value = plan.action.args().get(name);
     let (_, text) = argument(value.ok_or_else(|| format!("plan {} has no argument {}", plan.id, exact(name)))?);
     let mut begin = 0;
-    for (number, slice) in (1_u64..).zip(slices::cut(&text, SLICE)) {
+    for (number, slice) in (1_u64..).zip(slices::cut(text, SLICE)) {
         let end = begin + slice.len();
         if begin == from {
             let payload = Plist::new().int("slice", number).text("text", slice);
             return Ok(match end < text.len() {
                 true => payload.int("next", end as i64),
-                false => payload.text("hash", slices::chain(&text, SLICE).hash()),
+                false => payload.text("hash", slices::chain(text, SLICE).hash()),
             });
         }
         begin = end;
