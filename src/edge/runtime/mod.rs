@@ -18,7 +18,7 @@ mod jobs;
 mod lanes;
 mod line;
 mod link;
-mod lobby;
+pub(in crate::edge) mod lobby;
 mod mirror;
 mod models;
 mod opened;
