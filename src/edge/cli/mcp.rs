@@ -82,15 +82,15 @@ impl Road<'_> {
 
     fn carry_out(&mut self, call: Call<'_>) -> Result<Lent, Failure> {
         // One that ended meanwhile is no owner any more; nothing was asked of it by that.
-        if let Some(mut owner) = self.owner.take()
-            && self.runtime.block_on(owner.has(&self.place.memex)).is_ok_and(|has| has)
-        {
-            self.owner = Some(owner);
-        }
-        if self.owner.is_none() {
-            self.owner = self.join(call.client)?;
-        }
-        let Some(mut owner) = self.owner.take() else { return here(self.place, call) };
+        let known = known.and_then(|mut owner| {
+            let has = self.runtime.block_on(owner.has(&self.place.memex)).is_ok_and(|has| has);
+            has.then_some(owner)
+        });
+        let owner = match known {
+            Some(owner) => Some(owner),
+            None => self.join(call.client)?,
+        };
+        let Some(mut owner) = owner else { return here(self.place, call) };
         let lent = self.runtime.block_on(at_owner(&mut owner, &call));
         self.owner = Some(owner);
         lent
@@ -112,7 +112,7 @@ fn here(place: &Place, call: Call<'_>) -> Result<Lent, Failure> {
             return Err(not_beside(owner_of(&engine.config.store)));
         }
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
-        let origin = origin_of_program(As::Mcp, call.client);
+        let origin = origin_of_program(As::Mcp, call.client)?;
         let lent = engine.lend(&origin, call.client, call.tool, call.args).await;
         engine.flush().await?;
         Ok(lent)

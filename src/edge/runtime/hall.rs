@@ -11,7 +11,7 @@ use crate::edge::peers::pulse;
 use crate::edge::peers::stream::{Broken, Incoming, write_all};
 use crate::edge::peers::trust::{Peer, admit, same_user};
 use crate::edge::random;
-use crate::edge::runtime::clients::{About, Channel, ClientId, OWN};
+use crate::edge::runtime::clients::{About, Channel, ClientId, OWN, own_name};
 use crate::edge::runtime::line::{Hold, Line, Lines};
 use crate::edge::runtime::lobby::{Held, taken_out};
 use crate::edge::runtime::outbox::{Limits, Outbox};
@@ -271,7 +271,7 @@ impl Door {
         make: impl FnOnce(ClientId, &str, Arc<Outbox>) -> Arc<Channel>,
     ) -> Result<(Arc<Channel>, Arc<Notify>, String), String> {
         let unnamed = |why: std::io::Error| format!("the system gives no random bytes ({why})");
-        let own = random::hex(&random::bytes::<6>().map_err(unnamed)?);
+        let own = own_name().map_err(unnamed)?;
         let token = random::hex(&random::bytes::<16>().map_err(unnamed)?);
         let bell = Arc::new(Notify::new());
         let ring = bell.clone();

@@ -13,7 +13,7 @@ use crate::edge::engine::focus::Turnabout;
 use crate::edge::engine::query::{Answer, Manner};
 use crate::edge::identity;
 use crate::edge::peers::greeting::PROTOCOL;
-use crate::edge::runtime::clients::{ClientId, OWN};
+use crate::edge::runtime::clients::{ClientId, OWN, program_of};
 use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
 use crate::edge::runtime::reading::{ANOTHER, edit_plan, no_plan, plan_page, plan_token};
@@ -281,9 +281,7 @@ async fn answer(
             let turns = engine.turns(limit).await?;
             Ok(Plist::new().list(
                 "turns",
-                turns
-                    .iter()
-                    .map(|turn| show::turn(turn, &view).maybe("proposer", show::proposer(&turn.session.0)).build()),
+                turns.iter().map(|turn| show::turn(turn, &view).maybe("proposer", program_of(&turn.session.0)).build()),
             ))
         }
         Request::Why => {

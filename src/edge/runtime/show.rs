@@ -24,6 +24,7 @@ use crate::edge::engine::explain::{Considered, Explained};
 use crate::edge::engine::query::Answer;
 use crate::edge::engine::record::Finished;
 use crate::edge::log::Line;
+use crate::edge::runtime::clients::program_of;
 use crate::edge::wire::slices;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -90,21 +91,7 @@ pub fn plan(plan: &FlightPlan) -> Plist {
         .maybe("result", result)
         .maybe("differs", Some(&plan.about.differs).filter(|text| !text.is_empty()).map(|text| exact(&head(text))))
         .maybe("replaced-by", replaced_by)
-        .maybe("proposer", proposer(&plan.session.0))
-}
-
-/// Returns which program a conversation belongs to, in words, by the name that was given to it when it came; `None` for
-/// the user's own.
-pub fn proposer(session: &str) -> Option<String> {
-    let name = session.strip_prefix("agent-").unwrap_or(session).split('/').next()?;
-    let (kind, _) = name.split_once('-')?;
-    let what = match kind {
-        "mcp" => "an agent by MCP",
-        "acp" => "an editor by ACP",
-        "client" => "a program",
-        _ => return None,
-    };
-    Some(format!("{what}, {}", exact(name)))
+        .maybe("proposer", program_of(&plan.session.0))
 }
 
 /// Of what differs at most so many lines, and so many characters of each, go with a summary.
