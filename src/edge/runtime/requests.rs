@@ -261,7 +261,8 @@ async fn answer(
                 [] => show::newest(engine.plans(payload.flag_at("all"))),
                 ids => ids.iter().filter_map(|id| engine.plan(id)).collect(),
             };
-            Ok(Plist::new().list("plans", plans.iter().map(|plan| show::plan(plan).build())))
+            let listed = Plist::new().list("plans", plans.iter().map(|plan| show::plan(plan).build()));
+            Ok(listed.flag("decides", origin.rights.approve))
         }
         Request::PlanArgument => {
             let (id, name) = (payload.text_at("plan").unwrap_or(""), payload.text_at("name").unwrap_or(""));

@@ -117,14 +117,6 @@ pub fn plan_page(plan: &FlightPlan, from: usize) -> Result<(Plist, Option<usize>
     let payload = Plist::new().text("plan", plan.id.0.as_str()).int("from", from as i64);
     let payload = payload.keyword("part", page.part.name()).text("text", page.text);
     let payload = match page.next {
-    Ok(text.into_owned())
-}
-
-/// Returns the slice of an argument's text that begins there.
-///
-/// # Errors
-/// When none does.
-pub fn argument_slice(text: &str, name: &str, from: usize) -> Result<Plist, String> {
         Some(next) => payload.int("next", next as i64),
         None => payload.text("shown", plan.shown()),
     };
@@ -138,6 +130,14 @@ pub fn argument_slice(text: &str, name: &str, from: usize) -> Result<Plist, Stri
 pub fn plan_argument(plan: &FlightPlan, name: &str) -> Result<String, String> {
     let value = plan.action.args().get(name);
     let (_, text) = argument(value.ok_or_else(|| format!("plan {} has no argument {}", plan.id, exact(name)))?);
+    Ok(text.into_owned())
+}
+
+/// Returns the slice of an argument's text that begins there.
+///
+/// # Errors
+/// When none does.
+pub fn argument_slice(text: &str, name: &str, from: usize) -> Result<Plist, String> {
     let mut begin = 0;
     for (number, slice) in (1_u64..).zip(slices::cut(text, SLICE)) {
         let end = begin + slice.len();
@@ -216,6 +216,8 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .text("asked", exact(&finished.asked))
         .text("status", report.ending.name())
         .maybe("text", report.notice.as_deref().map(inert))
+        .flag("out-of-steps", report.out_of_steps)
+        .maybe("cut-off", report.ended.word())
         .maybe("condition", report.fault.as_ref().map(Fault::symbol))
         .maybe("skill", report.skill.as_deref().map(exact))
         .maybe("model", model.map(|m| exact(&m)))
