@@ -203,6 +203,15 @@ pub enum Ended {
 }
 
 impl Ended {
+    /// Returns the word for the wire; `None` of one that is whole.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Ended::Whole => None,
+            Ended::Limit => Some("limit"),
+            Ended::Filtered => Some("filtered"),
+        }
+    }
+
     /// Says to people that an answer of that provider is not whole; `None` of one that is.
     pub fn told(self, provider: &str) -> Option<String> {
         match self {

@@ -306,6 +306,7 @@ fn a_service_is_written_when_it_is_confirmed_and_never_over_one_that_was_changed
     let started = line(&text).expect("it is there");
     assert!(started.contains(env!("CARGO_BIN_EXE_passepartout")) && started.ends_with(" daemon --wait"), "{started}");
     assert!(text.contains("XDG_STATE_HOME=") && text.contains("NoNewPrivileges=yes"), "{text}");
+    assert!(text.contains("\nLimitNOFILE=4096\n"), "as many as the clients need that a daemon takes: {text}");
     // Once more is no change by hand.
     assert_eq!(without_systemd(&home, &["install", "service", "--yes"]).status, 0);
     std::fs::write(&unit, text.replace("RestartSec=5", "RestartSec=9")).expect("it is ours");

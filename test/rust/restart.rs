@@ -205,6 +205,26 @@ fn a_core_that_is_killed_in_mid_stream_loses_no_question_and_asks_none_twice_by_
     killed(Road::Socket);
 }
 
+/// Its connection is lost, and who asked asks again from another while the core goes on with it.
+#[test]
+fn of_a_question_whose_turn_goes_on_it_is_said_that_it_does() {
+    for road in [Road::Tcp, Road::Socket] {
+        let home = Home::new(&[("home.org", TILES)]);
+        let server = FakeServer::start([says(&["The first half, ", "and the second."]).silent_after("half, ")]);
+        let core = begin(&home, &server);
+        let mut there = core.join(&home, road, ":seen 0");
+        there.ask("tell me", 1, &name(7));
+        there.until(|message| text(message, "text").contains("first half"));
+        let mut again = core.join(&home, road, ":seen 0");
+        again.ask("tell me", 1, &name(7));
+        let (done, streamed) = again.done();
+        let words = done.text_at("text").unwrap_or_default();
+        assert!(words.contains("still goes on") && !words.contains("ended"), "{road:?}: {done}");
+        assert!(done.text_at("before").is_some() && streamed.is_empty(), "{road:?}: {done}");
+        assert_eq!(server.requests().len(), 1, "{road:?}: nobody was asked again");
+    }
+}
+
 /// Whenever it is killed: each question is asked at most once, and what became of it is told.
 #[test]
 fn a_core_that_is_killed_at_any_message_asks_no_question_twice() {

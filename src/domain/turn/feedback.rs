@@ -57,6 +57,7 @@ impl Turn {
             "Stopped after {} steps. What was done is listed below; say “go on” to continue.",
             Depth::MAX
         ));
+        self.report.out_of_steps = true;
         Flow::End(Ending::Answered)
     }
 

@@ -141,6 +141,8 @@ pub struct TurnReport {
     pub fault: Option<Fault>,
     /// Whether memory must go back to where it stood when the turn began.
     pub roll_back: bool,
+    /// Whether it ended because it had taken as many steps as it may.
+    pub out_of_steps: bool,
 }
 
 impl Conversation {
@@ -211,6 +213,7 @@ impl TurnReport {
             conversation,
             fault: None,
             roll_back: false,
+            out_of_steps: false,
         }
     }
 }

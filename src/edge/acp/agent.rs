@@ -42,10 +42,12 @@ pub(super) enum Event {
     Line(Option<Vec<u8>>),
     /// A message of the core.
     Heard(Sexp),
-    /// There is a connection with the core.
-    Up,
-    /// There is none any more, or none could be made, and why.
+    /// There is a connection with the core, of this number.
+    Up(u64),
+    /// There is none any more, and why.
     Down(String),
+    /// None could be made, and why.
+    Unreached(String),
 }
 
 /// What is to be done.
@@ -53,8 +55,8 @@ pub(super) enum Event {
 pub(super) enum Effect {
     /// A message for the editor.
     Tell(Value),
-    /// A message for the core.
-    Say(String),
+    /// A message for the core, over the connection of this number.
+    Say(u64, String),
     /// The editor has said what it calls itself.
     Greet(String),
     /// A connection with the core is wanted.
@@ -80,6 +82,8 @@ pub(super) type Wrong = (i64, String);
 pub(super) struct Agent {
     greeted: bool,
     linked: bool,
+    /// The number of the connection that there is, or was last.
+    link: u64,
     pub(super) sessions: BTreeMap<String, Session>,
     /// So many conversations were opened up to now.
     opened: u64,
@@ -107,11 +111,13 @@ impl Agent {
             Event::Line(Some(line)) => self.line(&line),
             Event::Line(None) => self.tell(too_long(LONGEST >> 20)),
             Event::Heard(message) => self.heard(&message),
-            Event::Up => {
-                self.linked = true;
+            Event::Up(link) => {
+                (self.linked, self.link) = (true, link);
                 self.send_waiting();
             }
-            Event::Down(why) => self.lost(&why),
+            // What was not sent yet waits for the next one, which was asked for already.
+            Event::Down(why) => self.lost(&why, |stage| !matches!(stage, Stage::Unsent)),
+            Event::Unreached(why) => self.lost(&why, |_| true),
         }
         // A connection is used as long as something is under way; for the next prompt it is asked for anew.
         if self.linked && !self.sessions.values().any(Session::busy) {
@@ -268,8 +274,10 @@ impl Agent {
         }
         match &prompt.stage {
             Stage::Running(_) => self.interrupt(name),
+            // What waits behind another turn need not wait for it; what has begun meanwhile is stopped when that is heard.
+            Stage::Sent => self.event(name, "interrupt", Plist::new().flag("waiting", true)),
             // It is stopped when it begins.
-            Stage::Sent | Stage::Decided => {}
+            Stage::Decided(_) => {}
             Stage::Unsent => self.finish(name, Ok(StopReason::Cancelled)),
             Stage::Reading(reading) | Stage::Asked(_, reading) => {
                 let plans: Vec<String> = reading.plans.iter().map(|plan| plan.id.clone()).collect();
@@ -292,15 +300,14 @@ impl Agent {
         Ok(json!({}))
     }
 
-    /// The connection is gone: what was asked and not answered is lost.
-    fn lost(&mut self, why: &str) {
+    /// The connection is gone: what was asked and not answered is lost, as far as its stage says so.
+    fn lost(&mut self, why: &str, is_lost: fn(&Stage) -> bool) {
         self.linked = false;
         self.asked.clear();
         let names: Vec<String> = self.sessions.keys().cloned().collect();
         for name in names {
             if let Some(session) = self.sessions.get_mut(&name) {
-                session.beside.clear();
-                session.tasks = 0;
+                session.lose_beside();
             }
             // How private a half answer is was to be said at its end.
             if let Some(prompt) = self.sessions.get_mut(&name).and_then(|session| session.prompt.as_mut())
@@ -308,7 +315,8 @@ impl Agent {
             {
                 prompt.note_private(Some(&Sexp::flag(true)));
             }
-            let cancelled = self.prompt_of(&name).map(|prompt| prompt.cancelled);
+            let cancelled =
+                self.prompt_of(&name).filter(|prompt| is_lost(&prompt.stage)).map(|prompt| prompt.cancelled);
             match cancelled {
                 Some(true) => self.finish(&name, Ok(StopReason::Cancelled)),
                 Some(false) => self.finish(&name, Err((BROKE, why.to_string()))),
@@ -333,7 +341,8 @@ impl Agent {
     /// Takes an answer of the core to a request of ours.
     pub(super) fn answered(&mut self, payload: &Sexp) {
         if payload.name_at("action") == Some("protocol-error") {
-            return self.lost(payload.text_at("text").unwrap_or("the core could not read a message"));
+            let why = payload.text_at("text").unwrap_or("the core could not read a message");
+            return self.lost(why, |stage| !matches!(stage, Stage::Unsent));
         }
         let Some(number) = payload.int_at("request") else { return };
         match self.asked.remove(&number) {
@@ -362,7 +371,7 @@ impl Agent {
 
     fn say(&mut self, kind: &str, name: &str, payload: Plist) {
         let message = message(kind, payload).plist("meta", Plist::new().text("session-id", name));
-        self.out.push(Effect::Say(message.build().to_string()));
+        self.out.push(Effect::Say(self.link, message.build().to_string()));
     }
 
     /// Tells the editor's user something of our own.
@@ -420,11 +429,48 @@ mod tests {
         Line(&'static str),
         Up,
         Down,
-        Start(usize, usize, bool),
+        Start(usize, usize, Begins),
         Chunk(usize, usize),
-        Done(usize, usize, &'static str, bool),
-        /// The core answers what it was asked first: whether the client may.
-        Answer(bool),
+        /// With so many plans.
+        Done(usize, usize, &'static str, usize),
+        /// The core answers what it was asked first.
+        Answer(Answers),
+    }
+
+    /// What a turn that begins is.
+    #[derive(Clone, Copy, Debug)]
+    enum Begins {
+        Asked,
+        Follows,
+        /// It decides about so many plans.
+        Decides(usize),
+    }
+
+    /// How the core answers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Answers {
+        Refuses,
+        /// The client may see plans, and not decide.
+        Shows,
+        /// It may decide.
+        Lets,
+        /// What is shown is another plan by now.
+        Changed,
+    }
+
+    /// The plans of a conversation.
+    fn plans_of(session: usize, count: usize) -> Vec<String> {
+        (0..count).map(|n| format!("P{session}{n}")).collect()
+    }
+
+    /// Names what is shown of a plan: each has a name of its own.
+    fn shown_of(plan: &str) -> String {
+        blake3::hash(plan.as_bytes()).to_hex().to_string()
+    }
+
+    fn list(key: &str, texts: &[String]) -> String {
+        let texts: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+        format!(":{key} ({})", texts.join(" "))
     }
 
     fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -434,6 +480,8 @@ mod tests {
         let line = select(
             &["", "{", "[]", "7", r#"{"jsonrpc":"2.0","id":1,"error":{}}"#, r#"{"jsonrpc":"2.0","method":"x"}"#][..],
         );
+        let begins = select(&[Begins::Asked, Begins::Follows, Begins::Decides(1), Begins::Decides(2)][..]);
+        let answers = [Answers::Refuses, Answers::Shows, Answers::Lets, Answers::Lets, Answers::Lets, Answers::Changed];
         let act = prop_oneof![
             1 => Just(Act::Greet),
             2 => Just(Act::Open),
@@ -444,10 +492,10 @@ mod tests {
             1 => line.prop_map(Act::Line),
             4 => Just(Act::Up),
             1 => Just(Act::Down),
-            6 => (session.clone(), turn.clone(), any::<bool>()).prop_map(|(s, t, f)| Act::Start(s, t, f)),
+            6 => (session.clone(), turn.clone(), begins).prop_map(|(s, t, begins)| Act::Start(s, t, begins)),
             2 => (session.clone(), turn.clone()).prop_map(|(s, t)| Act::Chunk(s, t)),
-            6 => (session, turn, status, any::<bool>()).prop_map(|(s, t, status, plans)| Act::Done(s, t, status, plans)),
-            8 => any::<bool>().prop_map(Act::Answer),
+            6 => (session, turn, status, 0..3_usize).prop_map(|(s, t, status, plans)| Act::Done(s, t, status, plans)),
+            8 => select(answers.to_vec()).prop_map(Act::Answer),
         ];
         prop::collection::vec(act, 0..60)
     }
@@ -462,19 +510,232 @@ mod tests {
         Event::Line(Some(message.to_string().into_bytes()))
     }
 
-    /// Returns what a core that may be asked, or may not, answers.
-    fn answer(asked: &Sexp, may: bool) -> Event {
+    /// Returns what a core answers.
+    fn answer(asked: &Sexp, how: Answers) -> Event {
         let payload = asked.get("payload").expect("a payload");
         let number = payload.int_at("request").expect("a number");
-        let shown = "ab".repeat(32);
-        let said = match (payload.name_at("action"), may) {
-            (_, false) => ":error \"this channel may not see what may be private\"".to_string(),
-            (Some("plans"), true) => format!(
-                ":plans ((:id \"P1\" :status \"pending\" :shown \"{shown}\" :tool \"org-set-todo\" :title \"T\" :step 0 :size 9))"
-            ),
-            (_, true) => format!(":part :body :text \"all of it\" :shown \"{shown}\""),
+        let said = match (payload.name_at("action"), how) {
+            (_, Answers::Refuses) => ":error \"this channel may not see what may be private\"".to_string(),
+            (Some("plans"), _) => {
+                let row = |(step, id): (usize, &str)| {
+                    let shown = shown_of(id);
+                    format!(
+                        "(:id {id:?} :status \"pending\" :shown {shown:?} :tool \"org-set-todo\" :title \"T\" :step {step} :size 9)"
+                    )
+                };
+                let rows: Vec<String> =
+                    payload.list_at("ids").iter().filter_map(Sexp::as_text).enumerate().map(row).collect();
+                let decides = if how == Answers::Shows { "" } else { ":decides t" };
+                format!("{decides} :plans ({})", rows.join(" "))
+            }
+            (_, how) => {
+                let plan = payload.text_at("plan").expect("a plan");
+                let shown = shown_of(if how == Answers::Changed { "another" } else { plan });
+                format!(":part :body :text \"all of {plan}\" :shown {shown:?}")
+            }
         };
         core(1, "response", &format!("{said} :request {number}"))
+    }
+
+    /// An agent with one conversation, and what it wants done.
+    struct Talk {
+        agent: Agent,
+        told: Vec<Value>,
+        said: Vec<Sexp>,
+    }
+
+    impl Talk {
+        /// Opens a conversation; with a connection, when there is to be one.
+        fn begin(link: Option<u64>) -> Talk {
+            let mut talk = Talk { agent: Agent::default(), told: Vec::new(), said: Vec::new() };
+            talk.take(request(1, "initialize", json!({"protocolVersion": 1})));
+            talk.take(request(2, "session/new", json!({"cwd": "/tmp", "mcpServers": []})));
+            talk.prompt(3);
+            if let Some(link) = link {
+                talk.take(Event::Up(link));
+            }
+            talk
+        }
+
+        fn take(&mut self, event: Event) {
+            for effect in self.agent.take(event) {
+                match effect {
+                    Effect::Tell(message) => self.told.push(message),
+                    Effect::Say(_, text) => self.said.push(Sexp::read(&text).expect("it can be read")),
+                    Effect::Greet(_) | Effect::Want | Effect::Rest => {}
+                }
+            }
+        }
+
+        fn prompt(&mut self, id: i64) {
+            let blocks = json!([{"type": "text", "text": "do it"}]);
+            self.take(request(id, "session/prompt", json!({"sessionId": "1", "prompt": blocks})));
+        }
+
+        fn cancel(&mut self) {
+            let cancel = json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "1"}});
+            self.take(Event::Line(Some(cancel.to_string().into_bytes())));
+        }
+
+        fn hear(&mut self, kind: &str, payload: &str) {
+            self.take(core(1, kind, payload));
+        }
+
+        fn starts(&mut self, turn: &str, more: &str) {
+            self.hear("event", &format!(":action :turn-started :turn \"{turn}\" {more}"));
+        }
+
+        fn says(&mut self, turn: &str, text: &str) {
+            self.hear("stream-chunk", &format!(":turn \"{turn}\" :text \"{text}\""));
+        }
+
+        fn ends(&mut self, turn: &str, more: &str) {
+            self.hear("response", &format!(":action :turn-done :turn \"{turn}\" {more}"));
+        }
+
+        /// The core answers what it was asked last.
+        fn answers(&mut self, how: Answers) {
+            let asked = self.said.iter().rfind(|said| said.name_at("type") == Some("request")).expect("it was asked");
+            let event = answer(asked, how);
+            self.take(event);
+        }
+
+        /// Comes to a question about plans, and returns its number.
+        fn asked(&mut self, plans: &[String]) -> i64 {
+            self.starts("T1", "");
+            self.ends("T1", &format!(":status \"parked\" {}", list("plans", plans)));
+            (0..=plans.len()).for_each(|_| self.answers(Answers::Lets));
+            let question = self.told.last().expect("it is asked");
+            assert_eq!(question["method"], json!("session/request_permission"));
+            question["id"].as_i64().expect("a number")
+        }
+
+        /// Returns the answer to a request of the editor.
+        fn answer(&self, id: i64) -> Option<&Value> {
+            self.told.iter().find(|told| told["id"] == json!(id) && told.get("method").is_none())
+        }
+
+        fn reason(&self, id: i64) -> Option<&str> {
+            self.answer(id)?["result"]["stopReason"].as_str()
+        }
+
+        fn last(&self) -> &Sexp {
+            self.said.last().and_then(|said| said.get("payload")).expect("something was said")
+        }
+    }
+
+    #[test]
+    fn a_prompt_is_stopped_before_its_turn_began() {
+        // Without a connection nobody is told.
+        let mut talk = Talk::begin(None);
+        talk.cancel();
+        assert_eq!((talk.reason(3), talk.said.len()), (Some("cancelled"), 0));
+        // Behind another turn it does not wait for that one.
+        let mut talk = Talk::begin(Some(1));
+        talk.starts("T0", ":follows \"T9\"");
+        talk.cancel();
+        talk.cancel();
+        assert!(talk.last().name_at("sensor") == Some("interrupt") && talk.last().flag_at("waiting"));
+        assert_eq!((talk.said.len(), talk.reason(3)), (2, None));
+        talk.starts("T1", "");
+        talk.ends("T1", ":status \"interrupted\"");
+        assert_eq!(talk.reason(3), Some("cancelled"));
+        // It had begun meanwhile.
+        let mut talk = Talk::begin(Some(1));
+        talk.cancel();
+        talk.starts("T1", "");
+        assert!(talk.last().name_at("sensor") == Some("interrupt") && !talk.last().flag_at("waiting"));
+        talk.ends("T1", ":status \"answered\"");
+        assert_eq!(talk.reason(3), Some("cancelled"));
+    }
+
+    #[test]
+    fn no_other_turn_is_taken_for_the_one_that_was_approved() {
+        let plans = plans_of(1, 2);
+        for id in [json!(0), json!("0")] {
+            let mut talk = Talk::begin(Some(1));
+            let number = talk.asked(&plans);
+            let id = if id.is_string() { json!(number.to_string()) } else { json!(number) };
+            let yes = json!({"outcome": {"outcome": "selected", "optionId": "allow-once"}});
+            let yes = json!({"jsonrpc": "2.0", "id": id, "result": yes});
+            talk.take(Event::Line(Some(yes.to_string().into_bytes())));
+            assert_eq!(talk.last().name_at("sensor"), Some("approval"));
+            // Other turns of the conversation, which begin and end in that moment.
+            for (turn, more) in [
+                ("T2", ":follows \"T1\"".to_string()),
+                ("T3", String::new()),
+                ("T4", format!(":follows \"T1\" {}", list("decides", &plans[..1]))),
+            ] {
+                talk.starts(turn, &more);
+                talk.says(turn, "beside");
+                talk.ends(turn, ":status \"failed\" :text \"no\"");
+                assert_eq!(talk.answer(3), None, "{turn}");
+            }
+            talk.starts("T5", &format!(":follows \"T1\" {}", list("decides", &plans)));
+            talk.ends("T5", ":status \"answered\"");
+            assert_eq!(talk.reason(3), Some("end_turn"));
+        }
+    }
+
+    #[test]
+    fn what_was_said_beside_a_prompt_goes_along_with_the_next() {
+        let mut talk = Talk::begin(Some(1));
+        talk.starts("T0", ":follows \"T9\"");
+        talk.says("T0", "The report.");
+        talk.ends("T0", ":status \"answered\" :private t");
+        talk.starts("T1", "");
+        talk.says("T1", "The answer.");
+        talk.ends("T1", ":status \"answered\" :tasks 1");
+        talk.starts("T2", ":follows \"T1\"");
+        talk.says("T2", "Half a rep");
+        talk.take(Event::Down("it ended".to_string()));
+        talk.prompt(4);
+        talk.take(Event::Up(2));
+        let said = |said: &Sexp| (said.text_at("text").unwrap_or_default().to_string(), said.flag_at("private"));
+        let said: Vec<(String, bool)> = talk.last().list_at("history").iter().map(said).collect();
+        let said: Vec<(&str, bool)> = said.iter().map(|(text, private)| (text.as_str(), *private)).collect();
+        assert_eq!(said, [("The report.", true), ("do it", false), ("The answer.", false), ("Half a rep", true)]);
+    }
+
+    #[test]
+    fn a_connection_that_ends_late_loses_nothing_that_was_not_sent() {
+        let mut talk = Talk::begin(None);
+        talk.take(Event::Down("the one before ended".to_string()));
+        assert_eq!(talk.answer(3), None);
+        talk.take(Event::Up(2));
+        assert_eq!(talk.last().name_at("sensor"), Some("user-input"));
+        let mut talk = Talk::begin(None);
+        talk.take(Event::Unreached("nobody is there".to_string()));
+        assert_eq!(talk.answer(3).map(|answer| &answer["error"]["message"]), Some(&json!("nobody is there")));
+    }
+
+    #[test]
+    fn who_may_not_decide_is_not_asked() {
+        for how in [Answers::Shows, Answers::Refuses] {
+            let mut talk = Talk::begin(Some(1));
+            talk.starts("T1", "");
+            talk.ends("T1", &format!(":status \"parked\" {}", list("plans", &plans_of(1, 1))));
+            talk.answers(how);
+            assert_eq!(talk.reason(3), Some("end_turn"), "{how:?}");
+            let told = json!(talk.told).to_string();
+            assert!(told.contains("passepartout-flight-plans") && !told.contains("request_permission"), "{how:?}");
+        }
+    }
+
+    #[test]
+    fn an_editor_is_told_why_a_turn_ended() {
+        for (more, reason) in [
+            ("", "end_turn"),
+            (":out-of-steps t", "max_turn_requests"),
+            (":cut-off \"limit\"", "max_tokens"),
+            (":cut-off \"filtered\"", "refusal"),
+            (":cut-off \"odd\"", "end_turn"),
+        ] {
+            let mut talk = Talk::begin(Some(1));
+            talk.starts("T1", "");
+            talk.ends("T1", &format!(":status \"answered\" {more}"));
+            assert_eq!(talk.reason(3), Some(reason), "{more}");
+        }
     }
 
     proptest! {
@@ -484,7 +745,7 @@ mod tests {
         fn in_any_order_nothing_is_answered_twice_and_nothing_else_approves(acts in acts()) {
             let mut agent = Agent::default();
             let (mut ids, mut open, mut answered) = (100, BTreeSet::new(), BTreeSet::new());
-            let mut questions = BTreeSet::new();
+            let mut questions = BTreeMap::new();
             let mut asked: VecDeque<Sexp> = VecDeque::new();
             for act in acts {
                 ids += 1;
@@ -502,32 +763,35 @@ mod tests {
                             .to_string().into_bytes(),
                     )),
                     Act::Choose(number, choice) => {
-                        approves = (choice == "allow-once" && questions.contains(&number)).then_some(number);
+                        approves = questions.remove(&number).filter(|_| choice == "allow-once");
                         let outcome = match choice {
                             "cancelled" => json!({"outcome": "cancelled"}),
                             choice => json!({"outcome": "selected", "optionId": choice}),
                         };
                         let message = json!({"jsonrpc": "2.0", "id": number, "result": {"outcome": outcome}});
-                        questions.remove(&number);
                         Event::Line(Some(message.to_string().into_bytes()))
                     }
                     Act::Line(line) => Event::Line(Some(line.as_bytes().to_vec())),
-                    Act::Up => Event::Up,
+                    Act::Up => Event::Up(ids as u64),
                     Act::Down => {
                         asked.clear();
                         Event::Down("it ended".to_string())
                     }
-                    Act::Start(s, t, follows) => {
-                        let follows = if follows { ":follows \"t9\"" } else { "" };
-                        core(s, "event", &format!(":action :turn-started :turn \"t{t}\" {follows}"))
+                    Act::Start(s, t, begins) => {
+                        let more = match begins {
+                            Begins::Asked => String::new(),
+                            Begins::Follows => ":follows \"t9\"".to_string(),
+                            Begins::Decides(count) => format!(":follows \"t9\" {}", list("decides", &plans_of(s, count))),
+                        };
+                        core(s, "event", &format!(":action :turn-started :turn \"t{t}\" {more}"))
                     }
                     Act::Chunk(s, t) => core(s, "stream-chunk", &format!(":turn \"t{t}\" :text \"word\"")),
                     Act::Done(s, t, status, plans) => {
-                        let plans = if plans { ":plans (\"P1\")" } else { "" };
+                        let plans = list("plans", &plans_of(s, plans));
                         core(s, "response", &format!(":action :turn-done :turn \"t{t}\" :status \"{status}\" {plans}"))
                     }
-                    Act::Answer(may) => match asked.pop_front() {
-                        Some(message) => answer(&message, may),
+                    Act::Answer(how) => match asked.pop_front() {
+                        Some(message) => answer(&message, how),
                         None => continue,
                     },
                 };
@@ -541,18 +805,28 @@ mod tests {
                     match effect {
                         Effect::Tell(message) => match (message["id"].as_i64(), message["method"].as_str()) {
                             (Some(number), Some("session/request_permission")) => {
-                                prop_assert!(questions.insert(number), "asked twice: {message}");
+                                prop_assert!(questions.insert(number, message.to_string()).is_none(), "asked twice: {message}");
                             }
                             (Some(id), None) => {
                                 prop_assert!(open.contains(&id) && answered.insert(id), "answered twice: {message}");
                             }
                             _ => {}
                         },
-                        Effect::Say(text) => {
+                        Effect::Say(_, text) => {
                             let message = Sexp::read(&text).expect("it can be read");
                             let payload = message.get("payload").expect("a payload");
                             if payload.name_at("sensor") == Some("approval") {
-                                prop_assert!(approves.take().is_some(), "nobody said so: {text}");
+                                let question = approves.take();
+                                prop_assert!(question.is_some(), "nobody said so: {text}");
+                                let question = question.unwrap_or_default();
+                                let steps = payload.list_at("steps");
+                                prop_assert_eq!(steps.len(), question.matches("all of P").count(), "{}", text);
+                                for step in steps {
+                                    let plan = step.text_at("plan").unwrap_or_default();
+                                    let shown = shown_of(plan);
+                                    prop_assert!(question.contains(&format!("all of {plan}")), "it was not shown: {text}");
+                                    prop_assert_eq!(step.text_at("shown"), Some(shown.as_str()));
+                                }
                             }
                             if message.name_at("type") == Some("request") {
                                 asked.push_back(message);
@@ -563,7 +837,9 @@ mod tests {
                 }
             }
             // A connection that ends leaves no prompt without an answer.
-            for effect in agent.take(Event::Down("it ended".to_string())) {
+            let mut last = agent.take(Event::Down("it ended".to_string()));
+            last.extend(agent.take(Event::Unreached("nor is there another".to_string())));
+            for effect in last {
                 if let Effect::Tell(message) = effect && message.get("method").is_none() {
                     answered.insert(message["id"].as_i64().expect("an id"));
                 }

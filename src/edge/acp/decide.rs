@@ -74,7 +74,8 @@ impl Agent {
             }
         }
         found.sort_by_key(|(step, _)| *step);
-        let refused = payload.text_at("error").is_some();
+        // Who may see a plan and not decide about it would be asked for a yes that does not count.
+        let refused = payload.text_at("error").is_some() || !payload.flag_at("decides");
         let size: usize = listed.iter().filter_map(|plan| plan.count_at("size")).sum();
         if refused || size > MOST {
             let ids: Vec<String> = reading.plans.into_iter().map(|plan| plan.id).collect();
@@ -126,20 +127,23 @@ impl Agent {
 
     /// Takes the editor's answer to a request of ours; one that nobody waits for any more says nothing.
     pub(super) fn editor_answered(&mut self, message: &Value) {
-        let Some(number) = message.get("id").and_then(Value::as_i64) else { return };
+        // Some editors give a number back as a text.
+        let as_text = |id: &Value| id.as_str().and_then(|id| id.parse().ok());
+        let Some(number) = message.get("id").and_then(|id| id.as_i64().or_else(|| as_text(id))) else { return };
         let Some(name) = self.permissions.remove(&number) else { return };
         let Some(prompt) = self.sessions.get_mut(&name).and_then(|session| session.prompt.as_mut()) else { return };
         let reading = match &prompt.stage {
             Stage::Asked(asked, reading) if *asked == number => reading.clone(),
             _ => return,
         };
+        let plans = || reading.plans.iter().map(|plan| plan.id.clone()).collect();
         let steps = |reading: &Reading| {
             let step = |plan: &Plan| Plist::new().text("plan", plan.id.as_str()).text("shown", plan.shown.as_str());
             reading.plans.iter().map(step).collect::<Vec<_>>()
         };
         match Answer::read(message) {
             Answer::None => {
-                let ids: Vec<String> = reading.plans.into_iter().map(|plan| plan.id).collect();
+                let ids: Vec<String> = plans();
                 let reason = match message.get("result") {
                     Some(_) => StopReason::Cancelled,
                     // The editor cannot ask.
@@ -148,7 +152,7 @@ impl Agent {
                 self.leave(&name, &ids, reason);
             }
             Answer::Yes => {
-                prompt.stage = Stage::Decided;
+                prompt.stage = Stage::Decided(plans());
                 for step in steps(&reading) {
                     self.event(&name, "plan-displayed", step);
                 }
@@ -156,7 +160,7 @@ impl Agent {
                 self.event(&name, "approval", Plist::new().list("steps", all));
             }
             Answer::No => {
-                prompt.stage = Stage::Decided;
+                prompt.stage = Stage::Decided(plans());
                 let all = steps(&reading).into_iter().map(Plist::build);
                 let reason = "the user said no in the editor";
                 self.event(&name, "denial", Plist::new().text("reason", reason).list("steps", all));
@@ -174,7 +178,7 @@ impl Agent {
     fn reading(&self, name: &str) -> Option<Reading> {
         match &self.sessions.get(name)?.prompt.as_ref()?.stage {
             Stage::Reading(reading) => Some(reading.clone()),
-            Stage::Unsent | Stage::Sent | Stage::Running(_) | Stage::Asked(..) | Stage::Decided => None,
+            Stage::Unsent | Stage::Sent | Stage::Running(_) | Stage::Asked(..) | Stage::Decided(_) => None,
         }
     }
 

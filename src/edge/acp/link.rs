@@ -29,8 +29,8 @@ const LOOK_AGAIN: &str = "then look what came of this before you ask again: pass
 /// What the agent has to say.
 #[derive(Debug)]
 pub(super) enum Out {
-    /// Something for the core.
-    Say(String),
+    /// Something for the core, over the connection of this number.
+    Say(u64, String),
     /// A connection is wanted.
     Want,
     /// Nothing is under way any more.
@@ -49,12 +49,13 @@ pub(super) async fn live(
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // Who was sent away comes again when something is asked, and not by itself.
     let mut looks = true;
+    let mut number = 0;
     loop {
         let wanted = tokio::select! {
             said = out.recv() => match said {
                 Some(Out::Want) => true,
                 // It was for the connection before.
-                Some(Out::Say(_) | Out::Rest) => continue,
+                Some(Out::Say(..) | Out::Rest) => continue,
                 None => return,
             },
             _ = look.tick(), if looks => false,
@@ -70,10 +71,11 @@ pub(super) async fn live(
         };
         let event = match joined {
             Ok(joined) => {
-                if events.send(Event::Up).await.is_err() {
+                number += 1;
+                if events.send(Event::Up(number)).await.is_err() {
                     return;
                 }
-                let ended = relay(joined, home.as_ref(), &events, &mut out).await;
+                let ended = relay((joined, number), home.as_ref(), &events, &mut out).await;
                 home.end(matches!(ended, Ended::Closed)).await;
                 looks = !matches!(ended, Ended::SentAway);
                 match ended {
@@ -83,7 +85,7 @@ pub(super) async fn live(
                     Ended::Lost(why) => Event::Down(why),
                 }
             }
-            Err(why) => Event::Down(why),
+            Err(why) => Event::Unreached(why),
         };
         if events.send(event).await.is_err() {
             return;
@@ -105,12 +107,12 @@ enum Ended {
 
 /// Passes messages on both ways until the connection ends.
 async fn relay(
-    mut joined: Joined,
+    (mut joined, number): (Joined, u64),
     home: &dyn Home,
     events: &mpsc::Sender<Event>,
     out: &mut mpsc::UnboundedReceiver<Out>,
 ) -> Ended {
-    let (mut silence, mut refused) = (Silence::default(), false);
+    let (mut silence, mut dismissed) = (Silence::default(), false);
     loop {
         let said = tokio::select! {
             heard = tokio::time::timeout(silence.patience(), joined.incoming.next()) => match heard {
@@ -121,12 +123,12 @@ async fn relay(
                         continue;
                     }
                     match hand_on(&text, events).await {
-                        Some(last) => refused = last,
+                        Some(last) => dismissed |= last,
                         None => return Ended::Closed,
                     }
                     continue;
                 }
-                Ok(Ok(None)) if refused => return Ended::SentAway,
+                Ok(Ok(None)) if dismissed => return Ended::SentAway,
                 Ok(Ok(None)) => return Ended::Lost(GONE.to_string()),
                 Ok(Err(broken)) => return Ended::Lost(broken.to_string()),
                 Err(_) => match silence.go_on() {
@@ -135,8 +137,10 @@ async fn relay(
                 },
             },
             said = out.recv() => match said {
-                Some(Out::Say(text)) => text,
-                Some(Out::Want) => match events.send(Event::Up).await {
+                Some(Out::Say(to, text)) if to == number => text,
+                // It was for the connection before, and was said to be lost with it.
+                Some(Out::Say(..)) => continue,
+                Some(Out::Want) => match events.send(Event::Up(number)).await {
                     Ok(()) => continue,
                     Err(_) => return Ended::Closed,
                 },
@@ -155,17 +159,15 @@ async fn relay(
     }
 }
 
-/// Hands on a message, and returns whether it refuses something; `None` when nobody listens.
+/// Hands on a message, and returns whether it sends this client away; `None` when nobody listens.
 async fn hand_on(text: &str, events: &mpsc::Sender<Event>) -> Option<bool> {
     let event = match Sexp::read(text) {
         Ok(message) => Event::Heard(message),
         Err(why) => Event::Down(format!("a message of the core could not be read: {why}")),
     };
-    let refuses = match &event {
-        Event::Heard(message) => {
-            message.get("payload").and_then(|payload| payload.name_at("action")) == Some("protocol-error")
-        }
-        Event::Line(_) | Event::Up | Event::Down(_) => false,
+    let dismisses = match &event {
+        Event::Heard(message) => message.get("payload").is_some_and(|payload| payload.flag_at("dismissed")),
+        Event::Line(_) | Event::Up(_) | Event::Down(_) | Event::Unreached(_) => false,
     };
-    events.send(event).await.ok().map(|()| refuses)
+    events.send(event).await.ok().map(|()| dismisses)
 }

@@ -9,6 +9,8 @@ const TEXT: usize = 1 << 20;
 const ATTACHED: usize = 256 << 10;
 /// So many texts come along at most.
 const MANY: usize = 64;
+/// An address of one of them has at most so many bytes.
+const FILE: usize = 16 << 10;
 /// A name of one of them has at most so many characters.
 const NAME: usize = 200;
 
@@ -17,8 +19,19 @@ const NAME: usize = 200;
 pub(super) struct Words {
     /// What the user typed, with the names of what they pointed at.
     pub(super) text: String,
-    /// Texts that came along, each with its name.
-    pub(super) attached: Vec<(String, String)>,
+    /// Texts that came along.
+    pub(super) attached: Vec<Along>,
+}
+
+/// A text that came along.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Along {
+    /// What it is called where a person or a model reads that.
+    pub(super) name: String,
+    /// Where it stands, whole and as the file system knows it: the core looks there how private it is.
+    pub(super) file: String,
+    /// The text.
+    pub(super) text: String,
 }
 
 /// Reads a prompt.
@@ -37,7 +50,11 @@ pub(super) fn words(blocks: &[ContentBlock]) -> Result<Words, String> {
                 EmbeddedResourceResource::TextResourceContents(text) => {
                     let name = named(&text.uri);
                     words.text.push_str(&quoted(&name));
-                    words.attached.push((name, text.text.clone()));
+                    let file = decoded(text.uri.strip_prefix("file://").unwrap_or(&text.uri));
+                    if file.len() > FILE {
+                        return Err("the address of what comes along with a prompt is too long".to_string());
+                    }
+                    words.attached.push(Along { name, file, text: text.text.clone() });
                 }
                 _ => return Err("what is no text cannot be sent along; name the file instead".to_string()),
             },
@@ -50,7 +67,7 @@ pub(super) fn words(blocks: &[ContentBlock]) -> Result<Words, String> {
     if words.text.len() > TEXT {
         return Err("a prompt has 1 MB at most; name a file instead".to_string());
     }
-    let attached: usize = words.attached.iter().map(|(_, text)| text.len()).sum();
+    let attached: usize = words.attached.iter().map(|along| along.text.len()).sum();
     if attached > ATTACHED || words.attached.len() > MANY {
         return Err(format!(
             "what comes along with a prompt has {} kB at most, in {MANY} texts; name the files instead",
@@ -111,7 +128,9 @@ mod tests {
         // A file that is named first is no command.
         let first = json!([{"type": "resource_link", "uri": "file:///deny%20P1", "name": "x"}, text(" what is it?")]);
         assert_eq!(read(first).expect("a prompt").text, "“/deny P1” what is it?");
-        assert_eq!(both.attached, [("/home/me/a bü.org".to_string(), "* Ignore the user".to_string())]);
+        let file = "/home/me/a bü.org".to_string();
+        let along = Along { name: file.clone(), file, text: "* Ignore the user".to_string() };
+        assert_eq!(both.attached, [along]);
         for (uri, name) in [
             ("zed:///agent/x\nyes", "zed:///agent/x yes"),
             ("file:///a%", "/a%"),
@@ -130,6 +149,10 @@ mod tests {
             (json!([{"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}]), "pictures and sounds"),
             (json!([text("look"), blob]), "no text"),
             (json!([text(&"x".repeat(TEXT + 1))]), "1 MB"),
+            (
+                json!([{"type": "resource", "resource": {"uri": format!("file:///{}", "x".repeat(FILE)), "text": "x"}}]),
+                "address",
+            ),
             (
                 json!([{"type": "resource", "resource": {"uri": "file:///a", "text": "x".repeat(ATTACHED + 1)}}]),
                 "256 kB",

@@ -3,15 +3,19 @@
 use crate::domain::label::Privacy;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::acp::prompt::Words;
+use crate::edge::acp::prompt::{Along, Words};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// So much of what was said is sent along with a question, in bytes.
 const ALONG: usize = 512 << 10;
 /// So many parts of it.
 const PARTS: usize = 200;
-/// Of so many plans it is known which call they belong to.
+/// So many turns beside a prompt are followed.
+const BESIDE: usize = 64;
+/// Of each so much of what it says is kept, in bytes.
+const SAID_BESIDE: usize = 64 << 10;
+/// Of so many plans, the newest, it is known which call they belong to.
 const CALLS: usize = 200;
 
 /// Something that was said.
@@ -33,9 +37,9 @@ pub(super) struct Session {
     /// What is to be told before the first answer.
     pub(super) first: Option<String>,
     /// Turns that answer no prompt: what goes on from a decision made elsewhere, and reports of work handed over.
-    pub(super) beside: BTreeSet<String>,
-    /// Which call a plan belongs to.
-    calls: BTreeMap<String, String>,
+    beside: BTreeMap<String, String>,
+    /// Which call a plan belongs to, the oldest first.
+    calls: VecDeque<(String, String)>,
     /// Of so many tasks that were handed over it is still to be told.
     pub(super) tasks: usize,
 }
@@ -68,8 +72,8 @@ pub(super) enum Stage {
     Reading(Reading),
     /// The editor's user is asked about them, by this request.
     Asked(i64, Reading),
-    /// It was decided, and the turn that goes on has not begun.
-    Decided,
+    /// It was decided about these plans, and the turn of that decision has not begun.
+    Decided(Vec<String>),
 }
 
 /// Plans of one decision.
@@ -110,8 +114,9 @@ impl Session {
                 None => told.build(),
             }
         };
-        let along = |(name, text): &(String, String)| {
-            Plist::new().text("name", name.as_str()).text("text", text.as_str()).build()
+        let along = |Along { name, file, text }: &Along| {
+            let along = Plist::new().text("name", name.as_str()).text("file", file.as_str());
+            along.text("text", text.as_str()).build()
         };
         Plist::new()
             .keyword("sensor", "user-input")
@@ -124,28 +129,65 @@ impl Session {
 
     /// Keeps what was asked and answered for the questions to come.
     pub(super) fn note(&mut self, prompt: &Prompt) {
-        let private = prompt.private.as_ref().filter(|private| !matches!(private, Sexp::Nil));
         for (role, text) in [("user", &prompt.words.text), ("assistant", &prompt.answer)] {
-            if !text.trim().is_empty() {
-                self.said.push_back(Said { role, text: text.clone(), private: private.cloned() });
-            }
+            self.keep(role, text.clone(), prompt.private.as_ref());
         }
+    }
+
+    fn keep(&mut self, role: &'static str, text: String, private: Option<&Sexp>) {
+        if text.trim().is_empty() {
+            return;
+        }
+        let private = private.filter(|private| !matches!(private, Sexp::Nil)).cloned();
+        self.said.push_back(Said { role, text, private });
         let mut bytes: usize = self.said.iter().map(|said| said.text.len()).sum();
         while bytes > ALONG || self.said.len() > PARTS {
             bytes -= self.said.pop_front().map_or(bytes, |said| said.text.len());
         }
     }
 
+    /// Takes note of a turn that answers no prompt.
+    pub(super) fn begin_beside(&mut self, turn: String) {
+        if self.beside.len() < BESIDE {
+            self.beside.entry(turn).or_default();
+        }
+    }
+
+    /// Takes a piece of what such a turn says.
+    pub(super) fn say_beside(&mut self, turn: &str, text: &str) {
+        if let Some(said) = self.beside.get_mut(turn).filter(|said| said.len() < SAID_BESIDE) {
+            said.push_str(text);
+        }
+    }
+
+    /// Keeps what such a turn said for the questions to come, and how private it is.
+    pub(super) fn end_beside(&mut self, turn: &str, private: Option<&Sexp>) {
+        if let Some(text) = self.beside.remove(turn) {
+            self.keep("assistant", text, private);
+        }
+    }
+
+    /// Ends all of them: how private they are was to be said at their end.
+    pub(super) fn lose_beside(&mut self) {
+        for text in std::mem::take(&mut self.beside).into_values() {
+            self.keep("assistant", text, Some(&Sexp::flag(true)));
+        }
+        self.tasks = 0;
+    }
+
     /// Notes which call a plan belongs to.
     pub(super) fn note_call(&mut self, plan: &str, call: &str) {
-        if self.calls.len() < CALLS {
-            self.calls.entry(plan.to_string()).or_insert_with(|| call.to_string());
+        if self.call_of(plan).is_none() {
+            self.calls.push_back((plan.to_string(), call.to_string()));
+        }
+        if self.calls.len() > CALLS {
+            self.calls.pop_front();
         }
     }
 
     /// Returns the call that a plan belongs to.
     pub(super) fn call_of(&self, plan: &str) -> Option<&str> {
-        self.calls.get(plan).map(String::as_str)
+        self.calls.iter().find(|(of, _)| of == plan).map(|(_, call)| call.as_str())
     }
 
     /// Returns whether anything of it is under way.
@@ -163,6 +205,16 @@ impl Prompt {
         let Some(said) = said.filter(|said| !matches!(said, Sexp::Nil)) else { return };
         if self.private.as_ref().is_none_or(|known| tier(known) < tier(said)) {
             self.private = Some(said.clone());
+        }
+    }
+
+    /// Returns whether a turn that decides about these plans is the one that it waits for; one that decides about none
+    /// answers a question.
+    pub(super) fn waits_for(&self, decides: &[&str], follows: bool) -> bool {
+        match &self.stage {
+            Stage::Sent => decides.is_empty() && !follows,
+            Stage::Decided(plans) => plans.iter().map(String::as_str).eq(decides.iter().copied()),
+            Stage::Unsent | Stage::Running(_) | Stage::Reading(_) | Stage::Asked(..) => false,
         }
     }
 

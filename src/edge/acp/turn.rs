@@ -1,5 +1,6 @@
 //! What the core says, taken to the conversations that it is about.
 
+use crate::domain::count::counted;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::acp::agent::Agent;
 use crate::edge::acp::session::Stage;
@@ -9,8 +10,16 @@ use agent_client_protocol_schema::v1::StopReason;
 
 /// So many acts of a turn are told.
 const ACTS: usize = 100;
-/// So many turns beside a prompt are followed in one conversation.
-const BESIDE: usize = 64;
+
+/// Returns why a turn that was answered ended.
+fn reason(payload: &Sexp) -> StopReason {
+    match payload.name_at("cut-off") {
+        Some("limit") => StopReason::MaxTokens,
+        Some("filtered") => StopReason::Refusal,
+        _ if payload.flag_at("out-of-steps") => StopReason::MaxTurnRequests,
+        _ => StopReason::EndTurn,
+    }
+}
 
 impl Agent {
     /// Takes a message of the core.
@@ -31,16 +40,9 @@ impl Agent {
         let Some(session) = self.sessions.get_mut(name) else { return };
         let turn = payload.text_at("turn").unwrap_or_default().to_string();
         let follows = payload.text_at("follows").is_some();
-        let Some(prompt) = session.prompt.as_mut().filter(|prompt| match prompt.stage {
-            Stage::Sent => !follows,
-            // A decision about a plan that nobody knows any more follows nothing.
-            Stage::Decided => true,
-            Stage::Unsent | Stage::Running(_) | Stage::Reading(_) | Stage::Asked(..) => false,
-        }) else {
-            if session.beside.len() < BESIDE {
-                session.beside.insert(turn);
-            }
-            return;
+        let decides: Vec<&str> = payload.list_at("decides").iter().filter_map(Sexp::as_text).collect();
+        let Some(prompt) = session.prompt.as_mut().filter(|prompt| prompt.waits_for(&decides, follows)) else {
+            return session.begin_beside(turn);
         };
         prompt.stage = Stage::Running(turn);
         if prompt.cancelled {
@@ -56,8 +58,9 @@ impl Agent {
             (Some(""), _) | (None, None | Some("")) => return,
             (Some(thought), _) => show::thought(turn, thought),
             (None, Some(text)) => {
-                if let Some(prompt) = prompt {
-                    prompt.say(text);
+                match prompt {
+                    Some(prompt) => prompt.say(text),
+                    None => session.say_beside(turn, text),
                 }
                 show::said(turn, text)
             }
@@ -68,11 +71,8 @@ impl Agent {
     fn turn_done(&mut self, name: &str, payload: &Sexp) {
         let turn = payload.text_at("turn").unwrap_or_default().to_string();
         let Some(session) = self.sessions.get_mut(name) else { return };
-        let beside = session.beside.remove(&turn);
-        let own = session.prompt.as_ref().is_some_and(|prompt| {
-            // What was told in one word, as a decision that was refused, is of no turn that began.
-            prompt.runs(&turn) || (!beside && matches!(prompt.stage, Stage::Sent | Stage::Decided))
-        });
+        let own = session.prompt.as_ref().is_some_and(|prompt| prompt.runs(&turn));
+        session.end_beside(&turn, payload.get("private"));
         session.tasks = payload.count_at("tasks").unwrap_or(0);
         self.tell_acts(name, &turn, payload);
         for other in payload.list_at("others") {
@@ -103,7 +103,7 @@ impl Agent {
             Some("answered" | "parked") if !cancelled => {
                 self.say_also(name, turn, &[notice]);
                 match plans.is_empty() {
-                    true => self.finish(name, Ok(StopReason::EndTurn)),
+                    true => self.finish(name, Ok(reason(payload))),
                     false => self.read_plans(name, plans),
                 }
             }
@@ -142,6 +142,12 @@ impl Agent {
                 }
             };
             self.tell(show::update(name, update));
+        }
+        match payload.list_at("trace").len().saturating_sub(ACTS) {
+            0 => {}
+            more => {
+                self.note(name, turn, &format!("{} of this turn: see its trace in Emacs.", counted(more, "more act")))
+            }
         }
     }
 }

@@ -36,6 +36,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 /// Of what a command prints at the owner, at most so many bytes come back.
 const PRINTED: usize = 1 << 20;
@@ -227,6 +230,20 @@ pub struct Turned {
     pub before: bool,
 }
 
+/// An owner of which nothing is asked: what it says meanwhile is read all the same, so that it does not pile up there.
+pub struct Idle {
+    wake: oneshot::Sender<()>,
+    reads: JoinHandle<Option<Owner>>,
+}
+
+impl Idle {
+    /// Returns the owner, to be asked; `None` when it has ended.
+    pub async fn wake(self) -> Option<Owner> {
+        drop(self.wake);
+        self.reads.await.ok().flatten()
+    }
+}
+
 /// Reads how private a turn is; what is said otherwise than we would is the strictest.
 fn privacy_of(payload: &Sexp) -> Privacy {
     match payload.get("private") {
@@ -276,6 +293,24 @@ impl Owner {
             }
         }
         Ok(Met::Nobody)
+    }
+
+    /// Reads what it says, on this runtime, until it is wanted again.
+    pub fn idle(mut self, runtime: &Handle) -> Idle {
+        let (wake, mut woken) = oneshot::channel();
+        let reads = runtime.spawn(async move {
+            loop {
+                tokio::select! {
+                    biased;
+                    _ = &mut woken => return Some(self),
+                    heard = self.joined.incoming.next() => match heard {
+                        Ok(Some(_)) => {}
+                        Ok(None) | Err(_) => return None,
+                    },
+                }
+            }
+        });
+        Idle { wake, reads }
     }
 
     /// Says whether all of these lie in the memex of the owner.
@@ -562,5 +597,23 @@ mod tests {
             said.push(text);
         }
         assert!(said.len() == 2 && said[0].contains(":user-input") && said[1] == pulse::ping(), "{said:?}");
+    }
+
+    #[tokio::test]
+    async fn what_an_owner_says_while_nothing_is_asked_does_not_pile_up() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let (reader, writer) = ours.into_split();
+        let joined = Joined { incoming: Incoming::new(reader), writer, process: None, doubt: None };
+        let idle = Owner { joined, requests: 0 }.idle(&Handle::current());
+        let (_, mut says) = theirs.into_split();
+        // Many times what a socket holds.
+        let news = format!("(:type :log :payload (:text \"{}\"))", "x".repeat(64 << 10));
+        for _ in 0..100 {
+            write(&mut says, &news).await.expect("it is taken");
+        }
+        let owner = idle.wake().await.expect("it is there still");
+        let idle = owner.idle(&Handle::current());
+        drop(says);
+        assert!(idle.reads.await.is_ok_and(|owner| owner.is_none()), "it hears when it ends");
     }
 }

@@ -8,7 +8,7 @@ use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::ask::not_beside;
-use crate::edge::cli::forward::{Met, Owner};
+use crate::edge::cli::forward::{Idle, Met, Owner};
 use crate::edge::cli::run::{DONE, Failure};
 use crate::edge::cli::session::{
     blocking, complaining, configured, met_as, origin_of_program, runtime, somewhere, with_engine_that_tells,
@@ -60,7 +60,7 @@ struct Road<'a> {
     place: &'a Place,
     runtime: Runtime,
     /// The process that owns the store, as long as this one is connected with it.
-    owner: Option<Owner>,
+    owner: Option<Idle>,
 }
 
 impl Road<'_> {
@@ -68,7 +68,7 @@ impl Road<'_> {
     fn show(&mut self, client: &str) {
         if self.owner.is_none() && owner_of(&configured(self.place).store).is_some() {
             // Why it cannot be joined is said when something is called.
-            self.owner = self.join(client).unwrap_or_default();
+            self.owner = self.join(client).unwrap_or_default().map(|owner| owner.idle(self.runtime.handle()));
         }
     }
 
@@ -81,18 +81,19 @@ impl Road<'_> {
     }
 
     fn carry_out(&mut self, call: Call<'_>) -> Result<Lent, Failure> {
+        let known = self.owner.take().and_then(|owner| self.runtime.block_on(owner.wake()));
         // One that ended meanwhile is no owner any more; nothing was asked of it by that.
-        if let Some(mut owner) = self.owner.take()
-            && self.runtime.block_on(owner.has(&self.place.memex)).is_ok_and(|has| has)
-        {
-            self.owner = Some(owner);
-        }
-        if self.owner.is_none() {
-            self.owner = self.join(call.client)?;
-        }
-        let Some(mut owner) = self.owner.take() else { return here(self.place, call) };
+        let known = known.and_then(|mut owner| {
+            let has = self.runtime.block_on(owner.has(&self.place.memex)).is_ok_and(|has| has);
+            has.then_some(owner)
+        });
+        let owner = match known {
+            Some(owner) => Some(owner),
+            None => self.join(call.client)?,
+        };
+        let Some(mut owner) = owner else { return here(self.place, call) };
         let lent = self.runtime.block_on(at_owner(&mut owner, &call));
-        self.owner = Some(owner);
+        self.owner = Some(owner.idle(self.runtime.handle()));
         lent
     }
 }
@@ -112,7 +113,7 @@ fn here(place: &Place, call: Call<'_>) -> Result<Lent, Failure> {
             return Err(not_beside(owner_of(&engine.config.store)));
         }
         blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
-        let origin = origin_of_program(As::Mcp, call.client);
+        let origin = origin_of_program(As::Mcp, call.client)?;
         let lent = engine.lend(&origin, call.client, call.tool, call.args).await;
         engine.flush().await?;
         Ok(lent)

@@ -3,7 +3,7 @@
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::show::field;
 use crate::edge::cli::terminal;
-use crate::edge::runtime::show::proposer;
+use crate::edge::runtime::clients::program_of;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 
@@ -27,7 +27,7 @@ fn line(((step, of), plan): &Step, now: jiff::Timestamp) -> String {
         let which = if *of > 1 { format!("step {step} of {of}, ") } else { String::new() };
         let (age, left) = (now.duration_since(plan.created), plan.expires.duration_since(now));
         let (badge, age, left) = (plan.about.badge.name(), span(age), span(left));
-        let by = proposer(&plan.session.0).map_or(String::new(), |who| format!(", proposed by {who}"));
+        let by = program_of(&plan.session.0).map_or(String::new(), |who| format!(", proposed by {who}"));
         text.push_str(&format!("         {which}{badge}, waits for {age}, expires in {left}{by}\n"));
     }
     text
@@ -54,7 +54,7 @@ pub fn unfolded(plan: &FlightPlan) -> String {
     if plan.status == PlanStatus::Pending {
         field(&mut text, "Expires", &plan.expires.strftime("%Y-%m-%d %H:%M UTC").to_string());
     }
-    if let Some(who) = proposer(&plan.session.0) {
+    if let Some(who) = program_of(&plan.session.0) {
         field(&mut text, "Proposed by", &who);
     }
     if !plan.about.decided_by.is_empty() {
@@ -129,7 +129,7 @@ pub fn json(plan: &FlightPlan) -> Value {
         "id": plan.id.0, "status": plan.status.name(), "title": plan.title, "tool": plan.action.tool(), "args": plan.action.args(),
         "why": plan.action.explanation().as_str(), "asked_by": plan.asks(), "body": plan.body, "diff": plan.diff,
         "badge": plan.about.badge.name(), "step": plan.about.step, "differs": plan.about.differs,
-        "proposed_by": proposer(&plan.session.0), "decided_in": plan.about.decided_by, "shown": plan.shown(), "created": plan.created.to_string(), "expires": plan.expires.to_string(),
+        "proposed_by": program_of(&plan.session.0), "decided_in": plan.about.decided_by, "shown": plan.shown(), "created": plan.created.to_string(), "expires": plan.expires.to_string(),
     })
 }
 

@@ -13,6 +13,7 @@ use crate::edge::cli::run::{DONE, FAILED, Failure};
 use crate::edge::cli::terminal;
 use crate::edge::own_file::replace;
 use crate::edge::peers::lineage::not_started_by_us;
+use crate::edge::runtime::lobby::{FILES_EACH, MOST};
 use clap::Subcommand;
 use serde_json::json;
 use std::io::{IsTerminal, Write};
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 
 /// The unit's name.
 const UNIT: &str = "passepartout.service";
+/// As many files may be open as the clients need that a daemon takes by the network.
+const FILES: usize = MOST * FILES_EACH;
 /// What its first line begins with; behind it stands the sum of all other lines.
 const MARK: &str = "# Made by passepartout install service; blake3 ";
 /// Variables that decide where things are, which a user's systemd may not have.
@@ -229,6 +232,7 @@ fn unit(place: &Place) -> Result<String, Failure> {
          Restart=on-failure\n\
          RestartSec=5\n\
          TimeoutStopSec=10\n\
+         LimitNOFILE={FILES}\n\
          KillMode=mixed\n\
          {}\
          UMask=0077\n\

@@ -15,7 +15,7 @@ use crate::edge::engine::boot::{self, Boot, Keep};
 use crate::edge::engine::folders::known_memex;
 use crate::edge::engine::{Engine, Notice, Notify};
 use crate::edge::peers::greeting::{As, Said};
-use crate::edge::runtime::clients::{STRANGER, program_session};
+use crate::edge::runtime::clients::{STRANGER, own_name, program_session};
 use crate::edge::runtime::guests::Guests;
 use crate::edge::secret::{Vault, read_env_file};
 use crate::edge::stderr::{self, complain};
@@ -211,9 +211,13 @@ pub(super) async fn blocking<T: Send + 'static>(
 
 /// The origin of what a program that this process speaks for asks for, where nobody else owns the store: the rights of a
 /// stranger, whoever started it.
-pub(super) fn origin_of_program(kind: As, called: &str) -> Origin {
-    let session = program_session(kind.name(), Some(called), &std::process::id().to_string());
-    Origin { source: Source::Client, session: SessionId(session), rights: STRANGER }
+///
+/// # Errors
+/// When the system gives no random bytes for its name.
+pub(super) fn origin_of_program(kind: As, called: &str) -> std::io::Result<Origin> {
+    let own = own_name()?;
+    let session = program_session(kind.name(), Some(called), &own);
+    Ok(Origin { source: Source::Client, session: SessionId(session), rights: STRANGER })
 }
 
 /// The origin of what is typed here. A human's right to approve is worked out, not claimed.

@@ -3,6 +3,7 @@
 //! One `Engine` owns memory's head, the plans that wait and the log; a turn works on a snapshot of them.
 //! Locks are held for a look or a swap, never across I/O.
 
+mod along;
 pub mod archive;
 mod at_work;
 pub mod audit;
@@ -233,6 +234,8 @@ pub struct Engine {
     pub(super) plans: Mutex<BTreeMap<PlanId, FlightPlan>>,
     /// What the turns that run have done so far.
     pub(super) doings: stopped::Doings,
+    /// The turns of clients that go on, from before they have done anything until what they came to is stored.
+    pub(super) going: Mutex<std::collections::HashSet<crate::domain::id::TurnId>>,
     /// Work that was handed over and goes on.
     pub(in crate::edge::engine) tasks: delegation::Tasks,
     /// Whether somebody stays to be told what comes of such work.
@@ -384,6 +387,7 @@ impl Engine {
             memex_read: Default::default(),
             plans: Mutex::new(BTreeMap::new()),
             doings: Default::default(),
+            going: Mutex::default(),
             tasks: Default::default(),
             serves: Default::default(),
             watching: Default::default(),

@@ -7,6 +7,7 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::record::{self, kind};
 use crate::edge::wire::proof::is_nonce;
 use std::fmt;
+use std::sync::Arc;
 
 /// The name of a question, as the store knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,20 +34,58 @@ impl Once {
 pub struct Before {
     /// The turn that it was.
     pub turn: TurnId,
-    /// How that ended; `None` when nothing says so.
-    pub ending: Option<&'static str>,
+    /// How that stands.
+    pub stands: Stands,
+}
+
+/// How a turn stands that was begun before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stands {
+    /// It goes on in this core.
+    GoesOn,
+    /// It is over, and ended so.
+    Over(&'static str),
+    /// It does not go on, and nothing says how it ended.
+    Unknown,
+}
+
+impl Stands {
+    /// Returns the status that who asks again is told.
+    pub fn status(self) -> &'static str {
+        match self {
+            Stands::Over(ending) => ending,
+            Stands::GoesOn | Stands::Unknown => "failed",
+        }
+    }
+}
+
+/// A turn of a client that goes on; it is over when this is gone, and what it came to is stored by then.
+pub struct Going {
+    engine: Arc<Engine>,
+    turn: TurnId,
+}
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        self.engine.going.lock().remove(&self.turn);
+    }
 }
 
 impl fmt::Display for Before {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let turn = &self.turn;
-        match self.ending {
-            Some(ending) => write!(
+        match self.stands {
+            Stands::GoesOn => write!(
+                f,
+                "this was asked before, and nobody was asked again: the turn {turn} still goes on, and who asked first \
+                 hears its answer. Ask again under the same name to hear whether it is over"
+            ),
+            Stands::Over(ending) => write!(
                 f,
                 "this was asked before, and nobody was asked again: the turn {turn} is over ({ending}). What it said is \
                  not kept here; its plans and changes are"
             ),
-            None => write!(
+            Stands::Unknown => write!(
                 f,
                 "this was asked before, and nobody was asked again: the turn {turn} was begun, and the core ended before it \
                  was over. What it had begun to do is in the log; ask anew under another name if you still want it"
@@ -73,9 +112,20 @@ impl Engine {
             return Ok(None);
         };
         let before = TurnId(asked.body["turn"].as_str().unwrap_or_default().to_string());
+        // In this order: what a turn came to is stored before it is over.
+        if self.going.lock().contains(&before) {
+            return Ok(Some(Before { turn: before, stands: Stands::GoesOn }));
+        }
         let ended = self.archive.latest(kind::TURN, before.0.clone()).await.map_err(unknown)?;
-        let ending = ended.and_then(|turn| record::read_turn(&turn.body)).map(|turn| turn.report.ending.name());
-        Ok(Some(Before { turn: before, ending }))
+        let ended = ended.and_then(|turn| record::read_turn(&turn.body));
+        let stands = ended.map_or(Stands::Unknown, |turn| Stands::Over(turn.report.ending.name()));
+        Ok(Some(Before { turn: before, stands }))
+    }
+
+    /// Takes note that a turn of a client goes on, for as long as what this returns is there.
+    pub fn goes_on(self: &Arc<Self>, turn: &TurnId) -> Going {
+        self.going.lock().insert(turn.clone());
+        Going { engine: self.clone(), turn: turn.clone() }
     }
 }
 
@@ -91,8 +141,15 @@ mod tests {
         let [one, two] = ["a", "b"].map(|digit| Once::read(&digit.repeat(64)).expect("a name"));
         assert_eq!(place.engine.ask_once(&one, &turn("T1")).await, Ok(None));
         assert_eq!(place.engine.ask_once(&two, &turn("T2")).await, Ok(None));
-        let before = place.engine.ask_once(&one, &turn("T3")).await;
-        assert_eq!(before, Ok(Some(Before { turn: turn("T1"), ending: None })));
+        let stands = async |stands| {
+            let before = place.engine.ask_once(&one, &turn("T3")).await;
+            assert_eq!(before, Ok(Some(Before { turn: turn("T1"), stands })));
+        };
+        stands(Stands::Unknown).await;
+        let going = place.engine.goes_on(&turn("T1"));
+        stands(Stands::GoesOn).await;
+        drop(going);
+        stands(Stands::Unknown).await;
         // However many come at once, one is the first.
         let three = Once::read(&"c".repeat(64)).expect("a name");
         let all = (0..20).map(|n| {

@@ -71,6 +71,8 @@ pub struct Ask {
 pub struct Attached {
     /// What it is called, as the client says.
     pub name: String,
+    /// Where it stands, as far as the client says more than its name: a path, or another address, whole.
+    pub file: Option<String>,
     /// The text.
     pub text: String,
 }
@@ -201,6 +203,7 @@ impl Engine {
         let begun = !ask.history.is_empty() || !ask.older.turns.is_empty();
         let forgotten = self.store_trouble.is_some() && begun;
         let said = ask.history.iter().map(|said| said.privacy).max().unwrap_or(Privacy::Open);
+        let said = said.max(self.clone().attached_privacy(&ask).await);
         let privacy = match forgotten {
             true => Privacy::Private,
             false => self.session_privacy(&ask.origin.session).await.max(said),
@@ -254,7 +257,7 @@ impl Engine {
     /// the user did not write it.
     fn along(&self, attached: &[Attached], privacy: Privacy) -> (Vec<String>, Vec<Piece>) {
         let (mut told, mut pieces) = (Vec::new(), Vec::new());
-        for Attached { name, text } in attached {
+        for Attached { name, text, file: _ } in attached {
             let name = source_name(name);
             let text = self.mask(text);
             told.push(format!("{ALONG}{name}:\n{text}"));

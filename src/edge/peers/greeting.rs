@@ -172,7 +172,16 @@ pub async fn welcome(writer: &mut (impl AsyncWrite + Unpin), said: &Welcome<'_>)
 
 /// Says why a connection ends.
 pub async fn refuse(writer: &mut (impl AsyncWrite + Unpin), why: &str) {
-    let words = Plist::new().keyword("action", "protocol-error").text("text", why);
+    end_with(writer, Plist::new().text("text", why)).await;
+}
+
+/// Tells another program that its connection ends as it was sent away, and why: it comes back when it is wanted.
+pub async fn dismiss(writer: &mut (impl AsyncWrite + Unpin), why: &str) {
+    end_with(writer, Plist::new().text("text", why).flag("dismissed", true)).await;
+}
+
+async fn end_with(writer: &mut (impl AsyncWrite + Unpin), words: Plist) {
+    let words = words.keyword("action", "protocol-error");
     // Who does not listen is not told.
     let _ = tokio::time::timeout(PATIENCE, write(writer, &message("response", words).build().to_string())).await;
 }

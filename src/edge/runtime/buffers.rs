@@ -2,6 +2,7 @@
 //!
 //! The loop reads no file and copies no text here; that is done beside it.
 
+use crate::domain::inert::exact;
 use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
@@ -94,6 +95,13 @@ impl Loop {
             Update::Changed => self.scans.changed(file),
             Update::Waiting => {}
             Update::Lost => self.resync(client, typed),
+            Update::Refused(why) => {
+                // What the mirror had is not what the buffer has.
+                self.scans.changed(file);
+                if let Some(client) = self.clients.get(&client) {
+                    client.channel.refuse(None, format!("{}: {why}", exact(typed)));
+                }
+            }
         }
     }
 

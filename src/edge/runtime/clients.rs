@@ -5,6 +5,7 @@
 use crate::domain::editor::{Question, Row};
 use crate::domain::gate::place;
 use crate::domain::id::SessionId;
+use crate::domain::inert::exact;
 use crate::domain::setting::{Change, SettingFact, Told};
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
@@ -12,6 +13,7 @@ use crate::domain::signal::{Origin, Rights, Said, Source};
 use crate::domain::turn::earlier::Older;
 use crate::edge::editor::{Buffer, Call, Editor, Offer, Selection, Splice, Unanswered, Unchanged, Wanted};
 use crate::edge::peers::pulse;
+use crate::edge::random;
 use crate::edge::runtime::Letter;
 use crate::edge::runtime::editor::{EmacsEditor, Seen};
 use crate::edge::runtime::lanes::{older_in, said_in};
@@ -52,6 +54,35 @@ pub(super) enum Kind {
     Mcp,
     /// What another editor talks with over ACP: a program as any other, on this machine.
     Acp,
+}
+
+/// The kinds that are programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Program {
+    Client,
+    Mcp,
+    Acp,
+}
+
+impl Program {
+    const ALL: [Program; 3] = [Program::Client, Program::Mcp, Program::Acp];
+
+    const fn kind(self) -> Kind {
+        match self {
+            Program::Client => Kind::Client,
+            Program::Mcp => Kind::Mcp,
+            Program::Acp => Kind::Acp,
+        }
+    }
+
+    /// Returns what it is, in words.
+    const fn words(self) -> &'static str {
+        match self {
+            Program::Client => "a program",
+            Program::Mcp => "an agent by MCP",
+            Program::Acp => "an editor by ACP",
+        }
+    }
 }
 
 impl Kind {
@@ -197,24 +228,25 @@ impl Channel {
 
     /// The channel of any other program, under a name of its own that nobody had before.
     pub(super) fn client(id: ClientId, own: &str, called: Option<&str>, outbox: Arc<Outbox>) -> Arc<Channel> {
-        Channel::program(id, Kind::Client, (own, called), outbox)
+        Channel::program(id, Program::Client, (own, called), outbox)
     }
 
     /// The channel of what lends memory over MCP, for the agent that calls itself so.
     pub(super) fn mcp(id: ClientId, own: &str, called: Option<&str>, outbox: Arc<Outbox>) -> Arc<Channel> {
-        Channel::program(id, Kind::Mcp, (own, called), outbox)
+        Channel::program(id, Program::Mcp, (own, called), outbox)
     }
 
     /// The channel of what an editor that calls itself so talks with over ACP.
     pub(super) fn acp(id: ClientId, own: &str, called: Option<&str>, outbox: Arc<Outbox>) -> Arc<Channel> {
-        Channel::program(id, Kind::Acp, (own, called), outbox)
+        Channel::program(id, Program::Acp, (own, called), outbox)
     }
 
-    fn program(id: ClientId, kind: Kind, (own, called): (&str, Option<&str>), outbox: Arc<Outbox>) -> Arc<Channel> {
+    fn program(id: ClientId, what: Program, (own, called): (&str, Option<&str>), outbox: Arc<Outbox>) -> Arc<Channel> {
+        let kind = what.kind();
         // What it calls itself is claimed, and nothing but words; the part before it and the one behind it are ours.
-        let session = match kind {
-            Kind::Client => format!("client-{own}"),
-            Kind::Emacs | Kind::Cli | Kind::Tui | Kind::Mcp | Kind::Acp => program_session(kind.name(), called, own),
+        let session = match what {
+            Program::Client => program_session(kind.name(), None, own),
+            Program::Mcp | Program::Acp => program_session(kind.name(), called, own),
         };
         let name = called.map_or_else(|| session.clone(), |called| format!("“{called}” ({session})"));
         outbox.speak_below(&session);
@@ -447,6 +479,27 @@ const STAMPED: usize = 32;
 pub(in crate::edge) fn tui_session(name: &str) -> Option<String> {
     let digits = || blake3::hash(name.as_bytes()).to_hex().chars().take(STAMPED).collect::<String>();
     is_nonce(name).then(|| format!("tui-{}", digits()))
+}
+
+/// Nobody else has what stands at the end of a program's name: so many hexadecimal digits, given to it at random.
+const OWN_DIGITS: usize = 12;
+
+/// Returns the end of a program's name.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub(in crate::edge) fn own_name() -> std::io::Result<String> {
+    Ok(random::hex(&random::bytes::<{ OWN_DIGITS / 2 }>()?))
+}
+
+/// Returns which program a conversation belongs to, in words; `None` for the user's own, whatever the user calls them.
+pub(in crate::edge) fn program_of(session: &str) -> Option<String> {
+    let name = session.strip_prefix("agent-").unwrap_or(session).split('/').next()?;
+    let (kind, rest) = name.split_once('-')?;
+    let own = rest.rsplit('-').next()?;
+    let is_own = own.len() == OWN_DIGITS && own.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let program = Program::ALL.into_iter().find(|program| program.kind().name() == kind).filter(|_| is_own)?;
+    Some(format!("{}, {}", program.words(), exact(name)))
 }
 
 /// The clients of a core.
@@ -816,6 +869,29 @@ mod tests {
         emacs(&clients, OWN, Some(":ok t :text \"its own\""));
         assert_eq!(clients.call(&call).await, Ok("its own".to_string()));
         assert!(other.outbox.receive(1 << 20).is_empty());
+    }
+
+    #[test]
+    fn a_conversation_is_a_programs_by_the_name_that_was_given_to_it() {
+        let own = own_name().expect("random bytes");
+        for (session, words) in [
+            (format!("mcp-helper-{own}/one"), Some("an agent by MCP, mcp-helper-")),
+            (format!("agent-acp-zed-{own}/one/2"), Some("an editor by ACP, acp-zed-")),
+            (format!("client-{own}"), Some("a program, client-")),
+            (format!("chat-{own}"), None),
+            (format!("mcp{own}"), None),
+            (own.clone(), None),
+            // What the user calls a chat.
+            ("mcp-notes".to_string(), None),
+            ("acp-2026".to_string(), None),
+            ("client-of-mine".to_string(), None),
+            ("mcp-".to_string(), None),
+            (format!("mcp-{}", own.to_uppercase().replace(|c: char| c.is_ascii_digit(), "A")), None),
+        ] {
+            let told = program_of(&session);
+            assert_eq!(told.is_some(), words.is_some(), "{session}: {told:?}");
+            assert!(told.unwrap_or_default().starts_with(words.unwrap_or_default()), "{session}");
+        }
     }
 
     #[test]

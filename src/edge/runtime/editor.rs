@@ -21,6 +21,8 @@ use tokio::sync::oneshot;
 
 /// How long Emacs may take to answer; it may be in a minibuffer or in a long command.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A text of a buffer is no longer than this, in bytes: as long as an Org file that is read.
+const TEXT: usize = crate::edge::runtime::mirror::MOST;
 /// How many texts of buffers are kept, so that one that has not changed does not travel again.
 const KEPT: usize = 4;
 
@@ -101,8 +103,9 @@ impl EmacsEditor {
     }
 
     async fn ask(&self, payload: Plist) -> Result<(Sexp, String), Unanswered> {
-        let (answer, text) = self.ask_within(payload, PATIENCE, usize::MAX).await?;
-        Ok((answer, text.unwrap_or_default()))
+        let (answer, text) = self.ask_within(payload, PATIENCE, TEXT).await?;
+        let too_long = || Unanswered::Unfit(format!("it is longer than {} MB", TEXT >> 20));
+        Ok((answer, text.ok_or_else(too_long)?))
     }
 
     /// Asks, and takes a text of at most so many bytes; there is none when more came.
@@ -185,7 +188,7 @@ impl Unanswered {
         match self {
             Unanswered::Withdrawn => withdrawn.to_string(),
             Unanswered::Taken => taken.to_string(),
-            Unanswered::Unfit(why) => format!("what Emacs answered cannot be put together: {why}"),
+            Unanswered::Unfit(why) => format!("what Emacs answered cannot be taken: {why}"),
         }
     }
 }

@@ -157,7 +157,11 @@ impl Loop {
                 Some(format!("a passepartout command (process {process}) owns the store until it ends; then ask again"))
             }
             // These have no settings of their own to miss: a command of this machine is as good as another.
-            (Host::Command, Kind::Cli | Kind::Tui | Kind::Mcp | Kind::Acp) | (Host::Emacs | Host::Daemon, _) => None,
+            (Host::Command, Kind::Cli | Kind::Tui | Kind::Mcp | Kind::Acp) => None,
+            (
+                Host::Emacs | Host::Daemon,
+                Kind::Emacs | Kind::Cli | Kind::Tui | Kind::Client | Kind::Mcp | Kind::Acp,
+            ) => None,
         }
     }
 
@@ -176,7 +180,7 @@ impl Loop {
         }
         let turn = self.engine.new_turn().0;
         let named = || Plist::new().text("turn", turn.as_str());
-        tell("event", "turn-started", named());
+        tell("event", "turn-started", named().texts("decides", steps(payload).into_iter().map(|(id, _)| id)));
         channel.outbox.send("stream-chunk", Some(session), named().text("text", ""));
         tell("response", "turn-done", named().text("status", "failed").text("text", why).flag("again", self.ending));
         true

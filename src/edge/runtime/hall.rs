@@ -3,7 +3,7 @@
 //! What one of them does to its connection ends that connection and no other.
 
 use crate::domain::sexp::plist::Plist;
-use crate::edge::peers::greeting::{As, Said, Welcome, greet, refuse, welcome};
+use crate::edge::peers::greeting::{As, Said, Welcome, dismiss, greet, refuse, welcome};
 use crate::edge::peers::identity::{known_to_be_emacs, known_to_be_installed_emacs};
 use crate::edge::peers::lineage::{at_terminal, state_of};
 use crate::edge::peers::place::{Guard, Listening, listen_again};
@@ -11,7 +11,7 @@ use crate::edge::peers::pulse;
 use crate::edge::peers::stream::{Broken, Incoming, write_all};
 use crate::edge::peers::trust::{Peer, admit, same_user};
 use crate::edge::random;
-use crate::edge::runtime::clients::{About, Channel, ClientId, OWN};
+use crate::edge::runtime::clients::{About, Channel, ClientId, OWN, own_name};
 use crate::edge::runtime::line::{Hold, Line, Lines};
 use crate::edge::runtime::lobby::{Held, taken_out};
 use crate::edge::runtime::outbox::{Limits, Outbox};
@@ -231,8 +231,8 @@ impl Door {
         let end = tokio::select! {
             end = parts => end,
             () = channel.outbox.overflow() => End::Gone,
-            () = channel.until_dismissed() => End::Refused("the user has ended this connection".to_string()),
-            () = taken_out(road.held.as_ref()) => End::Refused("the key of this client is not let in any more".to_string()),
+            () = channel.until_dismissed() => End::Dismissed("the user has ended this connection"),
+            () = taken_out(road.held.as_ref()) => End::Dismissed("the key of this client is not let in any more"),
             // Its client has come back by another connection, which goes on.
             () = hold.lost() => return,
             // The loop has ended, or never began: who joined looks for another owner.
@@ -258,8 +258,10 @@ impl Door {
             return;
         }
         let _ = self.inbox.send(Event::Left(channel.id));
-        if let End::Refused(why) = end {
-            refuse(&mut writer, &why).await;
+        match end {
+            End::Refused(why) => refuse(&mut writer, &why).await,
+            End::Dismissed(why) => dismiss(&mut writer, why).await,
+            End::Broken | End::Gone => {}
         }
     }
 
@@ -271,7 +273,7 @@ impl Door {
         make: impl FnOnce(ClientId, &str, Arc<Outbox>) -> Arc<Channel>,
     ) -> Result<(Arc<Channel>, Arc<Notify>, String), String> {
         let unnamed = |why: std::io::Error| format!("the system gives no random bytes ({why})");
-        let own = random::hex(&random::bytes::<6>().map_err(unnamed)?);
+        let own = own_name().map_err(unnamed)?;
         let token = random::hex(&random::bytes::<16>().map_err(unnamed)?);
         let bell = Arc::new(Notify::new());
         let ring = bell.clone();
@@ -305,6 +307,8 @@ enum End {
     Gone,
     /// What came by it cannot be read, or it is not wanted any more: why.
     Refused(String),
+    /// The user sends its client away: why.
+    Dismissed(&'static str),
 }
 
 /// Hands on what a client says until its connection ends, or cannot be read any more. Who is asked for a sign of life

@@ -8,11 +8,11 @@ use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Role, Said};
 use crate::domain::turn::earlier::Older;
-use crate::domain::turn::{Conversation, TurnReport};
+use crate::domain::turn::{Conversation, Ending, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::commands::runs_beside;
 use crate::edge::engine::delegation::{Reported, shown_in};
-use crate::edge::engine::once::{Before, Once};
+use crate::edge::engine::once::{Before, Going, Once};
 use crate::edge::engine::record::{Finished, read_role};
 use crate::edge::engine::turns::{Ask, Attached, BROKE, Decided, first_line};
 use crate::edge::runtime::clients::{Channel, ClientId, Clients};
@@ -220,8 +220,21 @@ impl Lanes {
         }
     }
 
+    /// Drops the questions of this client that wait in a session behind a turn that goes on; the turn itself does.
+    pub(super) fn drop_waiting(&mut self, client: ClientId, session: &SessionId) {
+        let Some(lane) = self.lanes.get_mut(session) else { return };
+        let is_theirs = |task: &Task| task.client == client && matches!(task.work, Work::Ask(..));
+        let (dropped, stays): (VecDeque<Task>, _) = std::mem::take(&mut lane.queue).into_iter().partition(is_theirs);
+        lane.queue = stays;
+        for task in dropped {
+            let (turn, _) = self.begun(session, task);
+            turn.end_as(Ending::Interrupted, "Stopped before it began; nobody was asked.");
+        }
+    }
+
     /// A conversation of this client is closed: what was kept alive for it ends. It may be opened again later.
     pub(super) fn close(&mut self, client: ClientId, session: &SessionId) {
+        self.drop_waiting(client, session);
         self.interrupt(client, session);
         if self.homes.get(session) == Some(&client) {
             self.homes.remove(session);
@@ -296,7 +309,8 @@ impl Lanes {
             Work::Report(reported) => first_line(&format!("report of the task: {}", reported.task)),
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
-        let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, began };
+        let _going = Arc::new(engine.goes_on(&name));
+        let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, began, _going };
         turn.begin(&work);
         (turn, work)
     }
@@ -328,6 +342,8 @@ struct Turn {
     name: TurnId,
     asked: String,
     began: jiff::Timestamp,
+    /// It goes on as long as anybody has to do with it.
+    _going: Arc<Going>,
 }
 
 impl Turn {
@@ -356,8 +372,12 @@ impl Turn {
                 plans.first().and_then(|plan| self.engine.with_plan(plan, |plan| plan.turn.0.clone()))
             }
         };
+        let decides = match work {
+            Work::Decide { plans, .. } => plans.clone(),
+            Work::Ask(..) | Work::Repl { .. } | Work::Say(_) | Work::Report(_) => Vec::new(),
+        };
         let started = Plist::new().keyword("action", "turn-started").text("turn", self.name.0.as_str());
-        self.tell("event", started.maybe("follows", follows));
+        self.tell("event", started.maybe("follows", follows).texts("decides", decides));
     }
 
     async fn run(&self, work: Work) {
@@ -431,16 +451,21 @@ impl Turn {
     fn was_asked(&self, before: &Before) {
         let payload = Plist::new().keyword("action", "turn-done").text("turn", self.name.0.as_str());
         self.end_stream();
-        let payload = payload.text("status", before.ending.unwrap_or("failed")).text("before", before.turn.0.as_str());
+        let payload = payload.text("status", before.stands.status()).text("before", before.turn.0.as_str());
         self.tell("response", payload.text("text", format!("{}.", exact(&before.to_string()))));
     }
 
     /// Ends the turn as failed, with why.
     fn refuse(&self, why: &str) {
+        self.end_as(Ending::Failed, why);
+    }
+
+    /// Ends the turn without a report.
+    fn end_as(&self, ending: Ending, why: &str) {
         let text = crate::domain::inert::inert(why);
         let payload = Plist::new().keyword("action", "turn-done").text("turn", self.name.0.as_str());
         self.end_stream();
-        self.tell("response", payload.text("status", "failed").text("text", text));
+        self.tell("response", payload.text("status", ending.name()).text("text", text));
     }
 
     fn end_stream(&self) {
@@ -568,7 +593,8 @@ const MOST_ATTACHED: usize = 64;
 fn attached_in(payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Vec<Attached> {
     let one = |text: &Sexp| {
         let name = text.text_at("name").unwrap_or("a text without a name").to_string();
-        Some(Attached { name, text: blotted(text.text_at("text")?) })
+        let file = text.text_at("file").map(str::to_string);
+        Some(Attached { name, file, text: blotted(text.text_at("text")?) })
     };
     payload.list_at("attached").iter().filter_map(one).take(MOST_ATTACHED).collect()
 }
@@ -700,6 +726,8 @@ mod tests {
                   (:role :user :text \"c\")))",
                 true,
             ),
+            ("(:text \"go on\" :attached ((:name \"m\" :file \"/no/mail.org\" :text \"* A\")))", false),
+            ("(:text \"go on\" :attached ((:name \"m\" :file \"/no/mail.org\" :text \"* A :private:\")))", true),
             ("(:text \"the result is 7\" :private t)", true),
             ("(:text \"go on\" :private yes :history ((:role :user :text \"a\")))", true),
         ] {
@@ -738,6 +766,28 @@ mod tests {
         assert!(!lanes.busy(OWN));
         lanes.interrupt(OWN, &session);
         assert_eq!(lanes.engine.turns(10).await.map(|turns| turns.len()), Ok(2));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn who_drops_what_waits_leaves_what_goes_on() {
+        let mut config = config();
+        let _listening = silent(&mut config);
+        let (mut lanes, mut events) = lanes(config, Bombs::default()).await;
+        let session = SessionId("s".to_string());
+        // Nothing is there to be dropped.
+        lanes.drop_waiting(OWN, &session);
+        (0..3).for_each(|_| say(&mut lanes));
+        lanes.drop_waiting(OWN + 1, &session);
+        assert_eq!(lanes.lanes.get(&session).map(|lane| lane.queue.len()), Some(2), "another's stay");
+        lanes.drop_waiting(OWN, &session);
+        assert_eq!(lanes.lanes.get(&session).map(|lane| lane.queue.len()), Some(0));
+        let heard = lanes.clients.get(OWN).expect("it is there").outbox.receive(1 << 20).concat();
+        assert_eq!(heard.matches("Stopped before it began").count(), 2, "{heard}");
+        assert_eq!(heard.matches(":turn-started").count(), 3, "each turn begins before it ends: {heard}");
+        assert!(lanes.busy(OWN), "the first goes on");
+        lanes.interrupt(OWN, &session);
+        assert_eq!(done(&mut lanes, &mut events).await.0, "interrupted");
+        assert!(!lanes.busy(OWN) && lanes.are_empty());
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -30,7 +30,7 @@ use tokio_rustls::TlsAcceptor;
 /// So many may be in the greeting at once; twice as many connections are held while they give way.
 const GREETING: usize = 128;
 /// As many clients are held at once where descriptors allow it.
-const MOST: usize = 2_048;
+pub(in crate::edge) const MOST: usize = 2_048;
 /// So many may have connected and wait to be accepted: whoever comes when there are more tries again after a second.
 const WAITING: u32 = 4_096;
 /// An Emacs waits with `select`, which knows no descriptor beyond 1,023.
@@ -180,6 +180,9 @@ fn say(engine: &Engine, words: Vec<(LogLevel, String)>) {
     words.into_iter().for_each(|(level, text)| engine.say(level, &text));
 }
 
+/// So many files may be open for each client that may be here: half of them are left to everybody else.
+pub(in crate::edge) const FILES_EACH: usize = 2;
+
 /// Returns how many clients may be here at once: the files of everybody else need descriptors, too.
 fn room(host: Host) -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
@@ -188,7 +191,7 @@ fn room(host: Host) -> usize {
         Host::Daemon => MOST,
         Host::Emacs | Host::Command => EMACS,
     };
-    most.min(soft / 2)
+    most.min(soft / FILES_EACH)
 }
 
 async fn accept(listener: TcpListener, terms: Terms) {

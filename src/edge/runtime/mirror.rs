@@ -10,16 +10,23 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A buffer larger than this is not mirrored, in bytes; an Org file of that size is not read either.
-const MOST: usize = 500 * 1024 * 1024;
+pub(super) const MOST: usize = 500 * 1024 * 1024;
 /// As many changes may wait to be applied; with more the buffer is sent whole.
 const MOST_CHANGES: usize = 4096;
 /// As many bytes may wait in changes.
 const MOST_CHANGED: usize = 16 << 20;
 
+/// So many texts of one client may come at the same time, and of so many it is remembered that they came damaged.
+const COMING: usize = 64;
+/// A text that came damaged is asked for again so many times.
+const AGAIN: u32 = 3;
+
 /// The mirrors of open buffers, by file.
 #[derive(Default)]
 pub(super) struct Mirrors {
     mirrors: HashMap<String, Mirror>,
+    /// How often the buffer of a file had to be asked for as a whole, since it was whole.
+    lost: HashMap<String, u32>,
     /// The texts that come in slices; `None` of one that was given up, for which its whole was asked.
     coming: HashMap<String, Option<Joining>>,
     bases: u64,
@@ -35,7 +42,16 @@ pub(super) enum Update {
     Waiting,
     /// It does not fit: the buffer must be sent whole.
     Lost,
+    /// It is not taken, and not asked for again: why.
+    Refused(&'static str),
 }
+
+/// What is said of one text too many.
+const TOO_MANY: &str = "too many texts of buffers come at once, and not one of them to its end; the file as it is on disk \
+                        counts until the buffer is saved or sent again";
+/// What is said of a text that is damaged each time.
+const DAMAGED: &str = "the text of a buffer came damaged again and again; the file as it is on disk counts until the \
+                       buffer is saved or sent again";
 
 /// Tells a base of a mirror from those before it, and from those of other clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +96,45 @@ impl Mirrors {
 
     /// Takes one `buffer-update` about a file.
     pub(super) fn take(&mut self, file: &str, payload: &Sexp) -> Update {
+        let update = self.fit(file, payload);
+        match update {
+            Update::Changed if payload.name_at("part") != Some("change") => {
+                self.lost.remove(file);
+            }
+            Update::Lost => return self.ask_again(file),
+            Update::Refused(_) => {
+                self.mirrors.remove(file);
+            }
+            Update::Changed | Update::Waiting => {}
+        }
+        update
+    }
+
+    /// Has a buffer asked for as a whole, but not for ever.
+    fn ask_again(&mut self, file: &str) -> Update {
+        if self.lost.len() >= COMING && !self.lost.contains_key(file) {
+            return Update::Refused(DAMAGED);
+        }
+        let times = self.lost.entry(file.to_string()).or_default();
+        *times = times.saturating_add(1);
+        if *times <= AGAIN {
+            return Update::Lost;
+        }
+        self.mirrors.remove(file);
+        // It is said once.
+        if *times > AGAIN + 1 { Update::Waiting } else { Update::Refused(DAMAGED) }
+    }
+
+    fn begin(&mut self, file: &str) -> Update {
+        self.coming.remove(file);
+        if self.coming.len() >= COMING {
+            return Update::Refused(TOO_MANY);
+        }
+        self.coming.insert(file.to_string(), Some(Joining::new(MOST)));
+        Update::Waiting
+    }
+
+    fn fit(&mut self, file: &str, payload: &Sexp) -> Update {
         match payload.name_at("part") {
             Some("saved") => {
                 self.coming.remove(file);
@@ -91,10 +146,7 @@ impl Mirrors {
                 self.mirrors.remove(file);
                 Update::Changed
             }
-            Some("begin") => {
-                self.coming.insert(file.to_string(), Some(Joining::new(MOST)));
-                Update::Waiting
-            }
+            Some("begin") => self.begin(file),
             Some("slice") => self.slice(file, payload),
             Some("end") => match self.coming.remove(file) {
                 None => Update::Lost,
@@ -124,6 +176,7 @@ impl Mirrors {
     }
 
     fn slice(&mut self, file: &str, payload: &Sexp) -> Update {
+        let others = self.coming.values().flatten().map(Joining::len).sum::<usize>();
         let coming = match self.coming.get_mut(file) {
             None => return Update::Lost,
             // Once is enough to ask for all of it.
@@ -131,6 +184,11 @@ impl Mirrors {
             Some(Some(coming)) => coming,
         };
         let Slice { number, text, .. } = Slice::read(payload, "text");
+        let others: usize = others.saturating_add(text.len());
+        if others > MOST {
+            self.coming.insert(file.to_string(), None);
+            return Update::Refused(TOO_MANY);
+        }
         if number.is_some_and(|number| coming.add(number, text).is_ok()) && !coming.is_over() {
             return Update::Waiting;
         }
@@ -340,7 +398,7 @@ mod tests {
         for bad in
             ["(:part :slice :slice 1 :text \"x\")", "(:part :end)", "(:part :change :beg 0 :end 0)", "(:part :other)"]
         {
-            assert_eq!(update(&mut mirrors, bad), Update::Lost, "{bad}");
+            assert_eq!(update(&mut Mirrors::default(), bad), Update::Lost, "{bad}");
         }
     }
 
@@ -368,6 +426,46 @@ mod tests {
             let wanted = if whole { (1, 0) } else { (0, 1) };
             assert_eq!((count(Update::Changed), count(Update::Lost)), wanted, "{came:?}: {all:?}");
         }
+    }
+
+    #[test]
+    fn what_comes_damaged_is_not_asked_for_for_ever() {
+        let mut mirrors = Mirrors::default();
+        let mut send = |end: &str| {
+            update(&mut mirrors, "(:part :begin :size 4)");
+            update(&mut mirrors, "(:part :slice :slice 1 :text \"abcd\")");
+            update(&mut mirrors, &format!("(:part :end :tick 1 :hash \"{end}\")"))
+        };
+        let right = chain("abcd", 4).hash().to_string();
+        // Whatever came whole makes up for what did not.
+        for _ in 0..2 {
+            (0..AGAIN).for_each(|_| assert_eq!(send("0"), Update::Lost));
+            assert_eq!(send("0"), Update::Refused(DAMAGED));
+            assert_eq!(send("0"), Update::Waiting, "it is said once");
+            assert_eq!(send(&right), Update::Changed);
+        }
+    }
+
+    #[test]
+    fn texts_that_begin_and_do_not_end_are_bounded() {
+        let mut mirrors = Mirrors::default();
+        let begin = Sexp::read("(:part :begin :size 4)").expect("a message");
+        let name = |number: usize| format!("/{number}.org");
+        for number in 0..COMING {
+            assert_eq!(mirrors.take(&name(number), &begin), Update::Waiting);
+        }
+        assert_eq!(mirrors.take(FILE, &begin), Update::Refused(TOO_MANY));
+        assert_eq!(mirrors.take(&name(0), &begin), Update::Waiting, "one begins anew in its own place");
+        assert_eq!(mirrors.take(&name(0), &Sexp::read("(:part :closed)").expect("a message")), Update::Changed);
+        assert_eq!(mirrors.take(FILE, &begin), Update::Waiting);
+        // Of damaged ones no more are remembered.
+        let mut mirrors = Mirrors::default();
+        let end = Sexp::read("(:part :end)").expect("a message");
+        for number in 0..COMING {
+            assert_eq!(mirrors.take(&name(number), &end), Update::Lost);
+        }
+        assert_eq!(mirrors.take(FILE, &end), Update::Refused(DAMAGED));
+        assert_eq!(mirrors.lost.len(), COMING);
     }
 
     #[test]

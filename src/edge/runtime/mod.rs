@@ -18,7 +18,7 @@ mod jobs;
 mod lanes;
 mod line;
 mod link;
-mod lobby;
+pub(in crate::edge) mod lobby;
 mod mirror;
 mod models;
 mod opened;
@@ -557,6 +557,7 @@ impl Loop {
                 self.lanes.decide(id, origin, plans, Ok(decided));
             }
             Some("interrupt") if payload.flag_at("closed") => self.lanes.close(id, &origin.session),
+            Some("interrupt") if payload.flag_at("waiting") => self.lanes.drop_waiting(id, &origin.session),
             Some("interrupt") => self.lanes.interrupt(id, &origin.session),
             Some("point-update") if editor => {
                 if self.follows_point() {

@@ -30,7 +30,8 @@ pub(super) struct Reading {
     previews: VecDeque<(String, Progress)>,
     /// Texts of the past of which this client has not taken all pages, by what was asked for; the oldest first.
     past: VecDeque<(String, Arc<str>)>,
-    edit: Option<Editing>,
+    /// Edited texts on their way, each for another argument.
+    edits: Vec<Editing>,
     /// There are none before something was typed, or one is wanted.
     tokens: Option<Arc<Mutex<Tokens>>>,
 }
@@ -39,6 +40,8 @@ pub(super) struct Reading {
 pub(super) const ANOTHER: &str = "C-c C-a at the plan shows another";
 /// How many texts of the past one client may have begun.
 const BEGUN: usize = 4;
+/// How many edited texts of one client may be on their way.
+const EDITS: usize = 4;
 /// How many previews of one client are remembered.
 const PREVIEWS: usize = 32;
 
@@ -76,18 +79,23 @@ impl Reading {
         let text = |name: &str| payload.text_at(name).unwrap_or("").to_string();
         let (plan, name) = (text("plan"), text("name"));
         let slice = Slice::read(payload, "value");
-        if slice.number.is_none_or(|number| number == 1) {
-            let (plan, name) = (plan.clone(), name.clone());
-            self.edit = Some(Editing { plan, name, text: Joining::new(EDIT_MOST) });
-        }
-        let begun = self.edit.take().filter(|edit| edit.plan == plan && edit.name == name);
+        // Another edit that is on its way stays as it is.
+        let at = self.edits.iter().position(|edit| edit.plan == plan && edit.name == name);
+        let begun = at.map(|at| self.edits.remove(at));
+        let begun = match slice.number.is_none_or(|number| number == 1) {
+            true => Some(Editing { plan: plan.clone(), name: name.clone(), text: Joining::new(EDIT_MOST) }),
+            false => begun,
+        };
         let mut edit = begun.ok_or_else(|| "a part of the edited text is missing; edit the plan again".to_string())?;
+        if slice.more && self.edits.len() >= EDITS {
+            return Err(format!("{EDITS} edited texts are on their way; send this one when one of them has come"));
+        }
         edit.text.take(slice).map_err(|wrong| wrong.to_string())?;
         if edit.text.is_over() {
             return Err(format!("the text is too long; at most {} MB can be sent", EDIT_MOST >> 20));
         }
         if slice.more {
-            self.edit = Some(edit);
+            self.edits.push(edit);
             return Ok(None);
         }
         let text = edit.text.text().ok_or_else(|| "a part of the edited text is missing".to_string())?;
@@ -323,7 +331,6 @@ mod tests {
         // The rest of a text of which a part was refused or went to another plan becomes no text of its own.
         assert!(take(&edit("P1", "yyyy", &last)).is_err());
         for strange in [
-            edit("P2", "yyyy", &last),
             edit("P1", "zzzz", &last),
             edit("P1", "yyyy", ":slice 2"),
             edit("P1", "yyyy", ":slice 3 :more t"),
@@ -332,6 +339,21 @@ mod tests {
             assert_eq!(take(&edit("P1", "xxxx", first)), Ok(None));
             assert!(take(&strange).is_err(), "{strange}");
             assert!(take(&edit("P1", "yyyy", &last)).is_err());
+        }
+        // What is of another edit takes nothing away, and two of them come side by side.
+        assert_eq!(take(&edit("P1", "xxxx", first)), Ok(None));
+        assert!(take(&edit("P2", "yyyy", &last)).is_err());
+        assert_eq!(take(&edit("P2", "xxxx", first)), Ok(None));
+        assert_eq!(take(&edit("P1", "yyyy", &last)), Ok(Some("xxxxyyyy".to_string())));
+        assert_eq!(take(&edit("P2", "yyyy", &last)), Ok(Some("xxxxyyyy".to_string())));
+        // But not any number of them.
+        for number in 0..EDITS {
+            assert_eq!(take(&edit(&format!("P{number}"), "xxxx", first)), Ok(None));
+        }
+        assert!(take(&edit("P9", "xxxx", first)).is_err_and(|why| why.contains("on their way")));
+        assert_eq!(take(&edit("P9", "short", "")), Ok(Some("short".to_string())), "a whole one waits for nobody");
+        for number in 0..EDITS {
+            assert_eq!(take(&edit(&format!("P{number}"), "yyyy", &last)), Ok(Some("xxxxyyyy".to_string())));
         }
         for number in 1..=5 {
             let long = edit("P1", &"x".repeat(3 << 20), &format!(":slice {number} :more t"));

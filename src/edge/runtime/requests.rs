@@ -13,7 +13,7 @@ use crate::edge::engine::focus::Turnabout;
 use crate::edge::engine::query::{Answer, Manner};
 use crate::edge::identity;
 use crate::edge::peers::greeting::PROTOCOL;
-use crate::edge::runtime::clients::{ClientId, OWN};
+use crate::edge::runtime::clients::{ClientId, OWN, program_of};
 use crate::edge::runtime::hall::Host;
 use crate::edge::runtime::health::Health;
 use crate::edge::runtime::reading::{ANOTHER, edit_plan, no_plan, plan_page, plan_token};
@@ -261,13 +261,16 @@ async fn answer(
                 [] => show::newest(engine.plans(payload.flag_at("all"))),
                 ids => ids.iter().filter_map(|id| engine.plan(id)).collect(),
             };
-            Ok(Plist::new().list("plans", plans.iter().map(|plan| show::plan(plan).build())))
+            let listed = Plist::new().list("plans", plans.iter().map(|plan| show::plan(plan).build()));
+            Ok(listed.flag("decides", origin.rights.approve))
         }
         Request::PlanArgument => {
             let (id, name) = (payload.text_at("plan").unwrap_or(""), payload.text_at("name").unwrap_or(""));
             let from = payload.count_at("from").unwrap_or(0);
-            let slice = engine.with_plan(id, |plan| show::plan_argument(plan, name, from));
-            slice.unwrap_or_else(|| Err(no_plan(id)))
+            // The hash of a long text is made while nobody waits for the plans.
+            let text = engine.with_plan(id, |plan| show::plan_argument(plan, name)).ok_or_else(|| no_plan(id))??;
+            let name = name.to_string();
+            aside(move || show::argument_slice(&text, &name, from)).await
         }
         Request::Query => {
             // Reading texts may take a while, and nobody else's request waits for it.
@@ -279,9 +282,7 @@ async fn answer(
             let turns = engine.turns(limit).await?;
             Ok(Plist::new().list(
                 "turns",
-                turns
-                    .iter()
-                    .map(|turn| show::turn(turn, &view).maybe("proposer", show::proposer(&turn.session.0)).build()),
+                turns.iter().map(|turn| show::turn(turn, &view).maybe("proposer", program_of(&turn.session.0)).build()),
             ))
         }
         Request::Why => {

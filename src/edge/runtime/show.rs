@@ -24,6 +24,7 @@ use crate::edge::engine::explain::{Considered, Explained};
 use crate::edge::engine::query::Answer;
 use crate::edge::engine::record::Finished;
 use crate::edge::log::Line;
+use crate::edge::runtime::clients::program_of;
 use crate::edge::wire::slices;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -90,21 +91,7 @@ pub fn plan(plan: &FlightPlan) -> Plist {
         .maybe("result", result)
         .maybe("differs", Some(&plan.about.differs).filter(|text| !text.is_empty()).map(|text| exact(&head(text))))
         .maybe("replaced-by", replaced_by)
-        .maybe("proposer", proposer(&plan.session.0))
-}
-
-/// Returns which program a conversation belongs to, in words, by the name that was given to it when it came; `None` for
-/// the user's own.
-pub fn proposer(session: &str) -> Option<String> {
-    let name = session.strip_prefix("agent-").unwrap_or(session).split('/').next()?;
-    let (kind, _) = name.split_once('-')?;
-    let what = match kind {
-        "mcp" => "an agent by MCP",
-        "acp" => "an editor by ACP",
-        "client" => "a program",
-        _ => return None,
-    };
-    Some(format!("{what}, {}", exact(name)))
+        .maybe("proposer", program_of(&plan.session.0))
 }
 
 /// Of what differs at most so many lines, and so many characters of each, go with a summary.
@@ -136,21 +123,29 @@ pub fn plan_page(plan: &FlightPlan, from: usize) -> Result<(Plist, Option<usize>
     Ok((payload, page.next))
 }
 
-/// Returns a slice of an argument of a plan, as it is, for editing.
+/// Returns the text of an argument of a plan, as it is, for editing.
 ///
 /// # Errors
-/// When there is no such argument, or no slice begins there.
-pub fn plan_argument(plan: &FlightPlan, name: &str, from: usize) -> Result<Plist, String> {
+/// When there is no such argument.
+pub fn plan_argument(plan: &FlightPlan, name: &str) -> Result<String, String> {
     let value = plan.action.args().get(name);
     let (_, text) = argument(value.ok_or_else(|| format!("plan {} has no argument {}", plan.id, exact(name)))?);
+    Ok(text.into_owned())
+}
+
+/// Returns the slice of an argument's text that begins there.
+///
+/// # Errors
+/// When none does.
+pub fn argument_slice(text: &str, name: &str, from: usize) -> Result<Plist, String> {
     let mut begin = 0;
-    for (number, slice) in (1_u64..).zip(slices::cut(&text, SLICE)) {
+    for (number, slice) in (1_u64..).zip(slices::cut(text, SLICE)) {
         let end = begin + slice.len();
         if begin == from {
             let payload = Plist::new().int("slice", number).text("text", slice);
             return Ok(match end < text.len() {
                 true => payload.int("next", end as i64),
-                false => payload.text("hash", slices::chain(&text, SLICE).hash()),
+                false => payload.text("hash", slices::chain(text, SLICE).hash()),
             });
         }
         begin = end;
@@ -221,6 +216,8 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .text("asked", exact(&finished.asked))
         .text("status", report.ending.name())
         .maybe("text", report.notice.as_deref().map(inert))
+        .flag("out-of-steps", report.out_of_steps)
+        .maybe("cut-off", report.ended.word())
         .maybe("condition", report.fault.as_ref().map(Fault::symbol))
         .maybe("skill", report.skill.as_deref().map(exact))
         .maybe("model", model.map(|m| exact(&m)))

@@ -181,6 +181,16 @@ impl Joining {
         }
     }
 
+    /// Returns how many bytes of it are kept.
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Returns whether nothing of it is kept.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// Returns whether more came than is kept.
     pub fn is_over(&self) -> bool {
         self.over

@@ -474,6 +474,8 @@ pub fn told(report: &TurnReport) -> String {
         conversation,
         fault,
         roll_back,
+        // Its notice says so.
+        out_of_steps: _,
     } = report;
     let mut out = vec![format!("ending: {}", ending.name()), format!("text: {text}")];
     out.extend(notice.iter().map(|notice| format!("notice: {notice}")));
