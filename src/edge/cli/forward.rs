@@ -604,7 +604,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         let (reader, writer) = ours.into_split();
         let joined = Joined { incoming: Incoming::new(reader), writer, process: None, doubt: None };
-        let idle = Owner { joined, requests: 0 }.idle(&Handle::current());
+        let idle = Owner { joined, requests: 0, gone: false }.idle(&Handle::current());
         let (_, mut says) = theirs.into_split();
         // Many times what a socket holds.
         let news = format!("(:type :log :payload (:text \"{}\"))", "x".repeat(64 << 10));
