@@ -73,7 +73,9 @@ struct Issued {
 }
 
 /// The words that a token may stand behind.
-const WORDS: [&str; 3] = ["/approve", "/deny", "/stop"];
+const WORDS: [&str; 3] = [YES, "/deny", "/stop"];
+/// The one of them that approves.
+const YES: &str = "/approve";
 
 /// What was typed, as far as tokens are concerned.
 #[derive(Debug, PartialEq, Eq)]
@@ -106,7 +108,7 @@ pub(in crate::edge) const OVER: &str =
 
 /// Returns whether a token can stand in a text at all: most that is said holds fewer digits, and is looked at no further
 /// for any of a thousand clients.
-fn may_stand_in(text: &str) -> bool {
+pub(in crate::edge) fn may_stand_in(text: &str) -> bool {
     text.bytes().filter(u8::is_ascii_hexdigit).count() >= 2 * BYTES
 }
 
@@ -131,6 +133,14 @@ impl Tokens {
     /// Looks for a token in a typed line, takes it, and returns what the line says without it.
     pub(in crate::edge) fn take(&mut self, text: &str, now: Timestamp) -> Typed {
         let Some((word, token, rest)) = parts(text) else { return Typed::Plain };
+        // A yes is a yes alone, and a no that goes on to say something else is none.
+        let says_more = match word {
+            YES => !rest.is_empty(),
+            _ => rest.lines().any(|line| WORDS.iter().any(|word| line.trim_start().starts_with(word))),
+        };
+        if says_more {
+            return Typed::Plain;
+        }
         let typed = name(&token.to_ascii_lowercase());
         // Every one is looked at, and hashes compare in constant time: how long it takes tells nothing.
         let found = self.issued.iter().enumerate().fold(None, |found, (at, issued)| match issued.hash == typed {
@@ -392,6 +402,18 @@ mod tests {
             assert_eq!(tokens.take(line, at(0)), Typed::Plain, "{line}");
         }
         assert_eq!(tokens.take(&format!("say /approve {hex}"), at(0)), Typed::Plain, "it is no line of its own");
+        // A yes that goes on is none, nor a no behind which a yes stands, as where both lines of a plan were copied.
+        for more in [
+            "/approve TOKEN only if",
+            "/approve TOKEN\n/deny TOKEN",
+            "/approve TOKEN\nno",
+            "/deny TOKEN x\n /approve TOKEN",
+        ] {
+            let token = tokens.issue(&plan("P1"), "s1", at(0)).expect("there are random bytes");
+            let line = more.replace("TOKEN", &token);
+            assert_eq!(tokens.take(&line, at(0)), Typed::Plain, "{more}");
+            assert!(tokens.forget_typed(&line), "{more}");
+        }
         assert_eq!(tokens.take(&format!("/approve {hex}"), at(0)), Typed::Unknown);
     }
 

@@ -4,6 +4,7 @@
 mod agent;
 mod decide;
 pub mod link;
+mod links;
 mod prompt;
 pub mod run;
 mod session;

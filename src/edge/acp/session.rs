@@ -3,6 +3,7 @@
 use crate::domain::label::Privacy;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
+use crate::edge::acp::links::Links;
 use crate::edge::acp::prompt::{Along, Words};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
@@ -32,6 +33,8 @@ pub(super) struct Session {
     /// The folder that the editor works in.
     pub(super) folder: String,
     said: VecDeque<Said>,
+    /// The links of answers that come in, each under its turn.
+    links: BTreeMap<String, Links>,
     /// What is being answered.
     pub(super) prompt: Option<Prompt>,
     /// What is to be told before the first answer.
@@ -172,7 +175,22 @@ impl Session {
         for text in std::mem::take(&mut self.beside).into_values() {
             self.keep("assistant", text, Some(&Sexp::flag(true)));
         }
+        self.links.clear();
         self.tasks = 0;
+    }
+
+    /// Returns what an editor is shown of a piece of an answer by now.
+    pub(super) fn shown(&mut self, turn: &str, text: &str) -> String {
+        // So many turns at once are none of ours; what comes of another is shown as it is.
+        if self.links.len() >= BESIDE && !self.links.contains_key(turn) {
+            return text.to_string();
+        }
+        self.links.entry(turn.to_string()).or_default().feed(text)
+    }
+
+    /// Returns what is still to be shown of an answer that is whole.
+    pub(super) fn shown_last(&mut self, turn: &str) -> String {
+        self.links.remove(turn).map(|mut links| links.end()).unwrap_or_default()
     }
 
     /// Notes which call a plan belongs to.

@@ -3,6 +3,7 @@
 use crate::domain::count::counted;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::acp::agent::Agent;
+use crate::edge::acp::links::turned;
 use crate::edge::acp::session::Stage;
 use crate::edge::acp::show;
 use crate::edge::json_lines::BROKE;
@@ -62,7 +63,10 @@ impl Agent {
                     Some(prompt) => prompt.say(text),
                     None => session.say_beside(turn, text),
                 }
-                show::said(turn, text)
+                match session.shown(turn, text) {
+                    shown if shown.is_empty() => return,
+                    shown => show::said(turn, &shown),
+                }
             }
         };
         self.tell(show::update(name, update));
@@ -74,10 +78,15 @@ impl Agent {
         let own = session.prompt.as_ref().is_some_and(|prompt| prompt.runs(&turn));
         session.end_beside(&turn, payload.get("private"));
         session.tasks = payload.count_at("tasks").unwrap_or(0);
+        let last = session.shown_last(&turn);
+        if !last.is_empty() {
+            self.tell(show::update(name, show::said(&turn, &last)));
+        }
         self.tell_acts(name, &turn, payload);
         for other in payload.list_at("others") {
             let text = |key: &str| other.text_at(key).unwrap_or_default();
-            let words = format!("Another answer, of {} ({}):\n\n{}", text("model"), text("provider"), text("text"));
+            let words =
+                format!("Another answer, of {} ({}):\n\n{}", text("model"), text("provider"), turned(text("text")));
             self.tell(show::update(name, show::said(&format!("{turn}-{}", text("provider")), &words)));
         }
         if let Some(usage) = show::usage(payload) {

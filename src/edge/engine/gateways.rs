@@ -4,6 +4,7 @@
 //! away counts from every channel.
 
 use crate::domain::audit::Ruling;
+use crate::domain::gate::plan::FlightPlan;
 use crate::domain::gateway::door::{self, Door};
 use crate::domain::gateway::seen::Seen;
 use crate::domain::gateway::{Mark, Message, Platform};
@@ -265,14 +266,15 @@ impl Engine {
         self.with_gateway(platform, |gateway| gateway.linked.then(|| gateway.door.decides(sender)).flatten())
     }
 
-    /// Says whether a channel may decide about plans at this moment: of a messenger, whether the user lets the sender. All
-    /// others are looked at where they come in.
-    pub(super) fn may_decide_now(&self, origin: &Origin) -> Result<(), String> {
+    /// Says whether a channel may decide about a plan at this moment: of a messenger, whether the user lets the sender, and
+    /// the plan is one of that conversation. All others are looked at where they come in.
+    pub(super) fn may_decide_now(&self, plan: &FlightPlan, origin: &Origin) -> Result<(), String> {
         let granted = || {
             let (platform, sender) = chat_of(&origin.session)?;
             self.gateway_decides(platform, sender)
         };
-        match origin.source == Source::Gateway && granted().is_none() {
+        let is_own = || plan.session == origin.session;
+        match origin.source == Source::Gateway && !(is_own() && granted().is_some()) {
             true => Err("this sender may not decide about plans; that is decided in Emacs".to_string()),
             false => Ok(()),
         }

@@ -159,7 +159,7 @@ impl Engine {
         let settling = Settling::of(plan);
         let approval = self.claim(&plan.id, PlanStatus::Approved, |plan| {
             let approval = Approval::new(plan, shown, origin, now).map_err(|refused| refused.to_string())?;
-            self.may_decide_now(origin).map(|()| approval)
+            self.may_decide_now(plan, origin).map(|()| approval)
         })?;
         // From the claim on: while it is being stored, the turn may be stopped.
         let unsettled = Unsettled { engine: self.clone(), settling };
@@ -176,7 +176,7 @@ impl Engine {
         let plans = self.plans.lock();
         let one = |(plan, _): (&FlightPlan, &str)| match plans.get(&plan.id) {
             Some(_) if !origin.rights.approve => Err("this channel may not decide about plans".to_string()),
-            Some(known) => self.may_decide_now(origin).and_then(|()| pending(known)),
+            Some(known) => self.may_decide_now(known, origin).and_then(|()| pending(known)),
             None => Err(format!("there is no plan {}", plan.id)),
         };
         denied.into_iter().try_for_each(one)

@@ -125,6 +125,11 @@ impl Desk {
         Some(vec![said])
     }
 
+    /// Returns the number of the grant under which plans are shown here.
+    pub(super) fn grant(&self) -> Option<u64> {
+        self.grant
+    }
+
     /// Forgets what was shown under another grant than the one that counts now.
     fn follow_grant(&mut self, engine: &Engine) {
         let now = engine.gateway_decides(self.platform, &self.chat);
@@ -136,7 +141,7 @@ impl Desk {
 
     /// Decides about a plan as a line with its name says.
     async fn decide(
-        &self,
+        &mut self,
         engine: &Arc<Engine>,
         (line, id, shown): (&str, &PlanId, String),
         history: &mut History,
@@ -160,7 +165,7 @@ impl Desk {
             Err(why) => return vec![format!("Nothing was decided: {}.", engine.masked(&why))],
         };
         let became = engine.with_plan(&id.0, |plan| format!("Plan {id} is {}.", plan.status.name()));
-        let offer = self.offered(engine, &finished.report.plans).await;
+        let offer = self.offer(engine, &finished.report.plans).await;
         serve::note(history, None, &finished.report);
         let said = became.into_iter().chain(told(engine, &finished.report)).chain(offer.said);
         let said = said.collect::<Vec<_>>().join("\n\n");

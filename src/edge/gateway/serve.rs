@@ -12,6 +12,7 @@ use crate::edge::engine::gateways::session_of;
 use crate::edge::engine::turns::Ask;
 use crate::edge::gateway::decide::Desk;
 use crate::edge::gateway::{Messenger, Trouble};
+use crate::edge::token::may_stand_in;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::{Arc, Weak};
@@ -47,21 +48,24 @@ struct Sender {
 }
 
 impl Sender {
-    /// Sends a text in as many messages as it takes.
-    async fn say(&self, to: &str, text: &str) -> Result<(), Trouble> {
+    /// Sends a text in as many messages as it takes, as long as it may be: what was taken back meanwhile holds up the rest.
+    async fn say(&self, to: &str, text: &str, may: &(dyn Fn() -> bool + Sync)) -> Result<(), Trouble> {
         for (at, part) in split(text, self.messenger.platform().limit()).iter().enumerate() {
             if at > 0 {
                 tokio::time::sleep(PACE.1).await;
             }
-            self.send(to, part).await?;
+            self.send(to, part, may).await?;
         }
         Ok(())
     }
 
-    async fn send(&self, to: &str, part: &str) -> Result<(), Trouble> {
+    async fn send(&self, to: &str, part: &str, may: &(dyn Fn() -> bool + Sync)) -> Result<(), Trouble> {
         let mut tried = 0;
         loop {
             self.turn().await;
+            if !may() {
+                return Ok(());
+            }
             let Err(trouble) = self.messenger.send(to, part).await else { return Ok(()) };
             tried += 1;
             let hopeless = match trouble {
@@ -195,10 +199,7 @@ impl Chats {
         for (chat, open) in engine.cut_off(platform) {
             let (engine, sender) = (engine.clone(), self.sender.clone());
             self.tasks.spawn(async move {
-                let told = match engine.gateway_allows(platform, &chat) {
-                    true => sender.say(&chat, CUT_OFF).await,
-                    false => Ok(()),
-                };
+                let told = sender.say(&chat, CUT_OFF, &|| engine.gateway_allows(platform, &chat)).await;
                 // Where it could not be said, it is tried at the next start.
                 if told.is_ok() {
                     engine.count_open(platform, &chat, -open).await;
@@ -249,10 +250,10 @@ async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut m
             if at > 0 {
                 tokio::time::sleep(PACE.1).await;
             }
-            let sent = match here.gateway_allows(platform, &chat) {
-                true => sender.say(&chat, text).await,
-                false => Ok(()),
-            };
+            let (grant, of_plan) = (desk.grant(), may_stand_in(text));
+            // A plan goes nowhere once the sender may not decide any more, or not as it may since.
+            let granted = || !of_plan || here.gateway_decides(platform, &chat) == grant;
+            let sent = sender.say(&chat, text, &|| here.gateway_allows(platform, &chat) && granted()).await;
             if let Err(trouble) = sent {
                 here.say(LogLevel::Warning, &format!("an answer could not be sent by {}: {trouble}", platform.name()));
                 here.note_gateway(platform, None, &trouble.to_string());

@@ -249,7 +249,8 @@ fn outcome(answer: &Result<Value, Value>) -> Result<(), Trouble> {
     };
     let results: Vec<&Value> = results.as_array().into_iter().flatten().collect();
     let is = |kind: &str| results.iter().any(|result| result["type"] == kind);
-    if code.is_none() && (results.is_empty() || is("SUCCESS")) {
+    let is_taken = || answer.as_ref().is_ok_and(|result| result["timestamp"].is_number());
+    if code.is_none() && (is("SUCCESS") || (results.is_empty() && is_taken())) {
         return Ok(());
     }
     let named = results.iter().filter_map(|result| result["retryAfterSeconds"].as_u64()).max();
