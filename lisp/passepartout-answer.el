@@ -47,6 +47,8 @@
   '((display-buffer-reuse-window display-buffer-at-bottom)
     (window-height . 0.35))
   "How the popup of an answer is displayed, for `display-buffer'.")
+;; It may name functions.
+(put 'passepartout-answer-display 'risky-local-variable t)
 
 ;;;; The popup
 
@@ -103,15 +105,24 @@ again, \\[passepartout-answer-stop] stops it, \\[quit-window] quits."
 
 (defun passepartout-answer--buffer ()
   "Return a buffer for an answer: the popup, unless one still arrives there."
-  (let* ((known (get-buffer passepartout-answer-name))
-         (question (and known (buffer-local-value
-                               'passepartout-answer--question known))))
-    (cond
-     ((null known) (generate-new-buffer passepartout-answer-name))
-     ((and question (passepartout-question-going-p question))
-      (generate-new-buffer passepartout-answer-name))
-     (t (with-current-buffer known (passepartout-answer--killed))
-        known))))
+  (let ((free (seq-find #'passepartout-answer--free-p
+                        (cons (get-buffer passepartout-answer-name)
+                              (buffer-list)))))
+    (if (null free)
+        (generate-new-buffer passepartout-answer-name)
+      (with-current-buffer free (passepartout-answer--killed))
+      free)))
+
+(defun passepartout-answer--free-p (buffer)
+  "Return non-nil when BUFFER, which may be nil, is a popup for the next answer.
+One whose plans wait for you still gets what comes of them."
+  (and buffer
+       (eq 'passepartout-answer-mode (buffer-local-value 'major-mode buffer))
+       (let ((question (buffer-local-value 'passepartout-answer--question
+                                           buffer)))
+         (not (and question
+                   (memq (passepartout-question-state question)
+                         '(asked answering parked)))))))
 
 (defun passepartout-answer-open (text about attached tier &optional loud)
   "Ask TEXT and have the answer shown; return its buffer.
@@ -144,7 +155,8 @@ private it is.  With LOUD the answer is shown in the popup in any case."
       (passepartout-answer--say))
     (if loud
         (passepartout-answer--show buffer)
-      (message "Passepartout: asked%s…" (if about (concat ", with " about) "")))
+      (passepartout-answer--tell
+       question "Passepartout: asked%s…" (if about (concat ", with " about) "")))
     buffer))
 
 (defun passepartout-answer--show (buffer)
@@ -228,9 +240,17 @@ private it is.  With LOUD the answer is shown in the popup in any case."
                  (not (string-empty-p answer))
                  (string-empty-p below)
                  (not (passepartout-answer--long-p answer)))
-            (message "%s" (passepartout-answer--plain answer)))
+            (passepartout-answer--tell
+             question "%s" (passepartout-answer--plain answer)))
            (t (passepartout-answer--show buffer)
               (message nil))))))))
+
+(defun passepartout-answer--tell (question format &rest arguments)
+  "Say of QUESTION in the echo area what FORMAT makes of ARGUMENTS.
+What is private is not kept in the buffer of messages."
+  (let ((message-log-max (and (not (passepartout-question-private question))
+                              message-log-max)))
+    (apply #'message format arguments)))
 
 (defun passepartout-answer--plain (text)
   "Return TEXT with the words of its links in the place of the links."

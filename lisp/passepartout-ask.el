@@ -37,6 +37,7 @@
 (require 'passepartout-answer)
 (eval-when-compile (require 'subr-x))
 
+(declare-function passepartout-sense--base "passepartout-sense" ())
 (declare-function passepartout-sense-send "passepartout-sense" ())
 (declare-function passepartout-sense-suitable-p "passepartout-sense" ())
 
@@ -58,19 +59,23 @@
 
 (defun passepartout-ask--read (target)
   "Ask for a question about TARGET, which may be nil."
+  (passepartout-ask-read
+   (if target
+       (format "Ask about %s: " (passepartout-question-said-of target))
+     "Ask: ")))
+
+(defun passepartout-ask-read (prompt)
+  "Ask for a question with PROMPT; it is kept in `passepartout-ask-history'."
   (let ((text (string-trim
-               (read-string
-                (if target
-                    (format "Ask about %s: "
-                            (passepartout-question-said-of target))
-                  "Ask: ")
-                nil 'passepartout-ask-history))))
+               ;; A token counts once, and is kept nowhere.
+               (let ((history-add-new-input nil))
+                 (read-string prompt nil 'passepartout-ask-history)))))
     (when (string-empty-p text)
       (user-error "Nothing was asked"))
-    ;; A token counts once, and is kept nowhere.
     (when (string-match-p "\\`/\\(?:approve\\|deny\\)\\_>" text)
-      (setq passepartout-ask-history (delete text passepartout-ask-history))
       (user-error "Decide in M-x passepartout-flight-plans, or in a chat"))
+    (when history-add-new-input
+      (add-to-history 'passepartout-ask-history text))
     text))
 
 ;;;###autoload
@@ -159,7 +164,8 @@ nothing is moved before you approve it."
 with the title of the heading" (passepartout-module-road :name)))
      ((progn (require 'passepartout-sense) (passepartout-sense-suitable-p))
       (user-error "%s" (passepartout-sense-suitable-p)))
-     ((not (passepartout--in-memex-p buffer-file-name))
+     ((not (passepartout--in-memex-p
+            (buffer-file-name (passepartout-sense--base))))
       (user-error "%s is no note of the memex (see passepartout-directories)"
                   (buffer-name))))
     (passepartout-start)
@@ -169,7 +175,7 @@ with the title of the heading" (passepartout-module-road :name)))
     (passepartout-sense-send)
     (passepartout-send-event
      :point-update
-     `(:file ,(expand-file-name buffer-file-name)
+     `(:file ,(expand-file-name (buffer-file-name (passepartout-sense--base)))
        :byte ,(save-restriction
                 (widen)
                 (1- (position-bytes (plist-get target :beg))))))

@@ -42,6 +42,7 @@
 (defvar embark-around-action-hooks)
 (defvar org-speed-commands)
 (defvar org-capture-mode-hook)
+(declare-function passepartout-ask-read "passepartout-ask" (prompt))
 (declare-function passepartout-question-ask "passepartout-question"
                   (text hear done &rest more))
 (declare-function passepartout-question-answer "passepartout-question" (question))
@@ -52,10 +53,15 @@
 (declare-function passepartout-question-session "passepartout-question" (question))
 (declare-function passepartout-question-text "passepartout-question" (question))
 (declare-function org-back-to-heading "org" (&optional invisible-ok))
+(declare-function org-entry-get "org"
+                  (epom property &optional inherit literal-nil))
 (declare-function org-entry-put "org" (pom property value))
 (declare-function passepartout-view-line "passepartout-view"
                   (text &optional width))
 (declare-function passepartout-view-fixed "passepartout-view" (text))
+(declare-function passepartout-chat--strictest "passepartout-chat-text" (tiers))
+(declare-function passepartout-chat--tier-of-value "passepartout-chat-text"
+                  (key value))
 (declare-function passepartout-chat--below "passepartout-chat-below"
                   (payload answer))
 
@@ -178,24 +184,47 @@ the capture by then or not."
   "Ask in the minibuffer, and return the entry that holds the question.
 The answer is put below it when it has come."
   (require 'passepartout-ask)
-  (let* ((text (string-trim (read-string "Ask, and file the answer: " nil
-                                         'passepartout-ask-history)))
-         (place nil))
-    (when (string-empty-p text) (user-error "Nothing was asked"))
-    (let* ((question (passepartout-question-ask
-                      text #'ignore
-                      (lambda (question)
-                        (passepartout-elsewhere--file question place))))
-           (line (passepartout-elsewhere--place
-                  (passepartout-question-session question))))
-      ;; The entry is there when its mode is turned on, and not yet here.
-      (letrec ((found (lambda ()
-                        (remove-hook 'org-capture-mode-hook found)
-                        (setq place (passepartout-elsewhere--entry
-                                     line text)))))
-        (add-hook 'org-capture-mode-hook found))
-      ;; What was typed is no part of a template, which may run Lisp.
-      (format "* Question\n%s\n" line))))
+  (let* ((text (passepartout-ask-read "Ask, and file the answer: "))
+         (place nil)
+         (question (passepartout-question-ask
+                    text #'ignore
+                    (lambda (question)
+                      (passepartout-elsewhere--await
+                       (passepartout-elsewhere--place
+                        (passepartout-question-session question))
+                       nil)
+                      (passepartout-elsewhere--file question place))))
+         (line (passepartout-elsewhere--place
+                (passepartout-question-session question))))
+    ;; The entry is there when its mode is turned on, and not yet here.
+    (passepartout-elsewhere--await
+     line
+     (lambda () (setq place (passepartout-elsewhere--entry line text))))
+    ;; What was typed is no part of a template, which may run Lisp.
+    (format "* Question\n%s\n" line)))
+
+(defvar passepartout-elsewhere--awaited nil
+  "What is done when a capture has made an entry, by a line of the entry.")
+
+(defun passepartout-elsewhere--await (line function)
+  "Call FUNCTION when a capture has made an entry with LINE.
+With nil await it no more: its capture has failed, or it is there."
+  (setq passepartout-elsewhere--awaited
+        (append (and function (list (cons line function)))
+                (seq-remove (lambda (entry) (equal line (car entry)))
+                            passepartout-elsewhere--awaited)))
+  (if passepartout-elsewhere--awaited
+      (add-hook 'org-capture-mode-hook #'passepartout-elsewhere--captured)
+    (remove-hook 'org-capture-mode-hook #'passepartout-elsewhere--captured)))
+
+(defun passepartout-elsewhere--captured ()
+  "Look whether the entry that a capture has made here is awaited."
+  (pcase-dolist (`(,line . ,function) passepartout-elsewhere--awaited)
+    (when (save-excursion
+            (goto-char (point-min))
+            (search-forward line nil t))
+      (passepartout-elsewhere--await line nil)
+      (funcall function))))
 
 (defun passepartout-elsewhere--entry (line text)
   "Let the entry with LINE be called TEXT; return where LINE begins, or nil."
@@ -241,21 +270,32 @@ Else it is shown in the popup.  The buffer is not saved."
 
 (defun passepartout-elsewhere--replace (place line text tier)
   "Put TEXT in the place of LINE at PLACE; return non-nil when it was there.
-With TIER, how private it is, its heading is marked so."
+With TIER, how private it is, its heading is marked so; where that
+cannot be done, nothing is changed."
   (save-excursion
     (save-restriction
       (widen)
       (goto-char place)
       (when (and (looking-at-p (regexp-quote line)) (not buffer-read-only))
         (undo-boundary)
-        (delete-region (point) (line-end-position))
-        (insert text)
-        (when tier
-          (org-back-to-heading t)
-          (org-entry-put nil "PRIVACY"
-                         (if (eq tier 'block) "private" (symbol-name tier))))
-        (undo-boundary)
-        t))))
+        (prog1 (condition-case nil
+                   (atomic-change-group
+                     (delete-region (point) (line-end-position))
+                     (insert text)
+                     (when tier (passepartout-elsewhere--mark tier))
+                     t)
+                 (error nil))
+          (undo-boundary))))))
+
+(defun passepartout-elsewhere--mark (tier)
+  "Let the heading above point be as private as TIER, or more where it is so."
+  (org-back-to-heading t)
+  (let* ((there (passepartout-chat--tier-of-value
+                 "PRIVACY" (or (org-entry-get nil "PRIVACY") "")))
+         (strictest (passepartout-chat--strictest (list there tier))))
+    (unless (eq there strictest)
+      (org-entry-put nil "PRIVACY" (if (eq strictest 'block) "private"
+                                     (symbol-name strictest))))))
 
 (defun passepartout-elsewhere--show (question text)
   "Show TEXT, the answer to QUESTION, which found no place."

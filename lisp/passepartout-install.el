@@ -20,7 +20,6 @@
 ;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
 
 ;;; Commentary:
-;;; Commentary:
 
 ;; At its first use the package has no module yet.  A command then asks
 ;; one question: build it here with cargo, or fetch the files that were
@@ -50,6 +49,12 @@ Each is (KIND VERSION ADDRESS (NAME . SUM)...): KIND is as in
 \"x86_64-linux\", ADDRESS ends with a slash and goes before each NAME,
 and SUM is the SHA-256 of that file.  The first file is the module.
 The release sets it; what is of another version is not used.")
+
+;; It decides what native code is loaded; no file may say that.
+(put 'passepartout-install-prebuilt 'risky-local-variable t)
+
+(defvar passepartout-install--fetching nil
+  "The folder into which files are being fetched, or nil.")
 
 (defvar passepartout-install--declined nil
   "Non-nil when the user wanted no module for now.")
@@ -120,9 +125,7 @@ its sum"
   "Ask whether the module is to be built or fetched, and begin with it.
 That is asked once in a session, and not where neither can be done.
 Leave with an error that says how to go on; return when nothing is asked."
-  (when (get-buffer-process passepartout-install--buffer-name)
-    (user-error "The module is being built; call the command again when \
-that is done"))
+  (passepartout-install--check-idle)
   (let ((choices (passepartout-install--choices)))
     (unless (or passepartout-install--declined (null (cdr choices)))
       (pcase (car (read-multiple-choice
@@ -134,6 +137,19 @@ that is done"))
             (user-error "Fetching; call the command again when it is done"))
         (_ (setq passepartout-install--declined t)
            (user-error "%s, when you like" (passepartout-install-hint)))))))
+
+(defun passepartout-install--check-idle ()
+  "Leave with an error while the module is being built or fetched.
+Both report in one buffer; to kill it is to give them up."
+  (cond
+   ((get-buffer-process passepartout-install--buffer-name)
+    (user-error "The module is being built; call the command again when \
+that is done"))
+   ((and passepartout-install--fetching
+         (get-buffer passepartout-install--buffer-name))
+    (user-error "The module is being fetched; call the command again when \
+that is done, or kill the buffer %s to give it up"
+                passepartout-install--buffer-name))))
 
 (defun passepartout-install--done ()
   "Say that the module is there."
@@ -224,6 +240,7 @@ those of Guix and Nix, are built in the cache."
 (defun passepartout-module-build ()
   "Build the module with cargo, in a compilation buffer."
   (interactive)
+  (passepartout-install--check-idle)
   (let ((obstacle (passepartout-install--no-build)))
     (when obstacle (user-error "%s" obstacle)))
   (require 'compile)
@@ -268,16 +285,26 @@ The sum decides about what comes; this keeps from others what is fetched."
     (let ((file (substring address (length "file://"))))
       (if (not (file-readable-p file))
           (funcall then nil (format "%s cannot be read" file))
-        (funcall then (with-temp-buffer
-                        (set-buffer-multibyte nil)
-                        (insert-file-contents-literally file)
-                        (buffer-string))
-                 nil))))
+        (apply then
+               (condition-case problem
+                   (list (with-temp-buffer
+                           (set-buffer-multibyte nil)
+                           (insert-file-contents-literally file)
+                           (buffer-string))
+                         nil)
+                 (error (list nil (error-message-string problem))))))))
    (t
     (require 'url)
-    (let ((url-mime-encoding-string "identity"))
-      (url-retrieve address #'passepartout-install--got (list address then)
-                    nil t)))))
+    (let* ((url-mime-encoding-string "identity")
+           (problem (condition-case problem
+                        (progn
+                          (url-retrieve address #'passepartout-install--got
+                                        (list address then) nil t)
+                          nil)
+                      (error (error-message-string problem)))))
+      (when problem
+        (funcall then nil (format "%s cannot be fetched: %s"
+                                  address problem)))))))
 
 (defun passepartout-install--got (status address then)
   "Call THEN with what came from ADDRESS with STATUS, in this buffer."
@@ -308,36 +335,77 @@ Call THEN with nil at the end, or with a sentence on what went wrong."
       (passepartout-install--get
        (concat address name)
        (lambda (bytes problem)
-         (let ((is (and bytes (secure-hash 'sha256 bytes))))
-           (cond
-            (problem (funcall then problem))
-            ((not (equal is sum))
-             (funcall then (format "%s has come with %d bytes and the sum \
-%s, and must have %s: it is damaged or another file, and was thrown away"
-                                   name (length bytes) is sum)))
-            (t
-             (let ((file (expand-file-name name draft))
-                   (coding-system-for-write 'no-conversion))
-               (write-region bytes nil file nil 'quiet)
-               (set-file-modes file #o700))
+         (let ((problem (or problem
+                            (passepartout-install--keep
+                             (expand-file-name name draft) sum bytes))))
+           (if problem
+               (funcall then problem)
              (passepartout-install--say "%d bytes, and the sum is right"
                                         (length bytes))
-             (passepartout-install--files address (cdr files) draft then)))))))))
+             (passepartout-install--files address (cdr files) draft then))))))))
+
+(defun passepartout-install--keep (file sum bytes)
+  "Write BYTES, which must have SUM, into FILE; return nil.
+Return a sentence when that cannot be done."
+  (let ((is (secure-hash 'sha256 bytes))
+        (coding-system-for-write 'no-conversion))
+    (if (not (equal is sum))
+        (format "%s has come with %d bytes and the sum %s, and must have %s: \
+it is damaged or another file, and was thrown away"
+                (file-name-nondirectory file) (length bytes) is sum)
+      (condition-case problem
+          (progn (write-region bytes nil file nil 'quiet)
+                 (set-file-modes file #o700)
+                 nil)
+        (error (error-message-string problem))))))
+
+(defun passepartout-install--whole-p (folder files)
+  "Return non-nil when FOLDER holds FILES, pairs of name and sum."
+  (seq-every-p (lambda (pair)
+                 (let ((file (expand-file-name (car pair) folder)))
+                   (and (file-readable-p file)
+                        (equal (cdr pair) (passepartout-module-sum file)))))
+               files))
 
 (defun passepartout-install--place (draft files)
-  "Give the folder DRAFT with FILES its name, and return the module in it."
-  (let* ((name (caar files))
-         (module (expand-file-name name draft))
+  "Give the folder DRAFT with FILES its name, and return the module in it.
+One that is there and whole may be in use, and stays."
+  (let* ((module (caar files))
          (folder (expand-file-name
                   (concat "fetched-"
                           (substring (secure-hash 'sha256 (format "%S" files))
                                      0 20))
                   (passepartout-module--cache))))
-    (passepartout-module-write-sidecar module passepartout-version
-                                       (cdar files))
-    (when (file-directory-p folder) (delete-directory folder t))
-    (rename-file draft folder)
-    (expand-file-name name folder)))
+    (unless (passepartout-install--whole-p folder files)
+      (let ((damaged (and (file-exists-p folder)
+                          (make-temp-name (expand-file-name
+                                           "draft-"
+                                           (passepartout-module--cache))))))
+        (when damaged (rename-file folder damaged))
+        (rename-file draft folder)
+        (when damaged (ignore-errors (delete-directory damaged t)))))
+    ;; The newest module counts.
+    (set-file-times (expand-file-name module folder))
+    (passepartout-module-write-sidecar (expand-file-name module folder)
+                                       passepartout-version (cdar files))
+    (expand-file-name module folder)))
+
+(defun passepartout-install--fetched (draft files problem)
+  "Finish with DRAFT, into which FILES were fetched.
+PROBLEM is a sentence on what went wrong, or nil."
+  (let ((problem (or problem
+                     (condition-case problem
+                         (progn (passepartout-install--say
+                                 "%s" (passepartout-install--place draft files))
+                                nil)
+                       (error (error-message-string problem))))))
+    (when (equal draft passepartout-install--fetching)
+      (setq passepartout-install--fetching nil))
+    (ignore-errors (delete-directory draft t))
+    (if (not problem)
+        (passepartout-install--done)
+      (passepartout-install--say "%s." problem)
+      (message "Passepartout: the module was not fetched: %s" problem))))
 
 (defun passepartout-install--plain-p (files)
   "Return non-nil when FILES are pairs of a plain name and a sum."
@@ -356,6 +424,7 @@ Where it is and what its sum must be stands in the Lisp of the release,
 in `passepartout-install-prebuilt'.  Nothing of it is kept, and nothing
 loaded, unless each file has its sum."
   (interactive)
+  (passepartout-install--check-idle)
   (pcase (passepartout-install--ready)
     (`(,address . ,(and files (pred passepartout-install--plain-p)))
      (passepartout-module--make-cache)
@@ -363,18 +432,11 @@ loaded, unless each file has its sum."
                     (make-temp-file (expand-file-name
                                      "draft-" (passepartout-module--cache))
                                     t))))
+       (setq passepartout-install--fetching draft)
        (passepartout-install--files
         address files draft
         (lambda (problem)
-          (cond
-           (problem
-            (delete-directory draft t)
-            (passepartout-install--say "%s." problem)
-            (message "Passepartout: the module was not fetched: %s" problem))
-           (t
-            (passepartout-install--say
-             "%s" (passepartout-install--place draft files))
-            (passepartout-install--done)))))
+          (passepartout-install--fetched draft files problem)))
        (unless noninteractive
          (display-buffer passepartout-install--buffer-name))))
     (_ (user-error "This version names no ready module for %s; %s"

@@ -44,6 +44,8 @@
 
 (defvar org-src--beg-marker)
 (defvar org-keyword-properties)
+(defvar org-crypt-tag-matcher)
+(defvar epa-file-name-regexp)
 (defvar flymake-mode)
 (declare-function flymake-diagnostics "flymake" (&optional beg end))
 (declare-function flymake-diagnostic-text "flymake" (diag &optional parts))
@@ -220,53 +222,91 @@ What a model thinks is no part of it."
 
 ;;;; How private a place is
 
+(defun passepartout-question--shows-any-p ()
+  "Return non-nil when notes of any kind may be shown in the current buffer.
+Chats say themselves how private they are."
+  (or (derived-mode-p 'org-agenda-mode 'passepartout-view-mode
+                      'passepartout-answer-mode)
+      (bound-and-true-p passepartout-rewrite--shown)
+      (and (not (bound-and-true-p passepartout-chat-mode))
+           (let ((case-fold-search t))
+             (string-match-p "\\`\\*\\(?:passepartout\\|messages\\*\\)"
+                             (buffer-name))))))
+
+(defun passepartout-question--encrypted-p (file)
+  "Return non-nil when FILE, a name, is that of an encrypted file.
+What Emacs keeps beside it, such as a backup, counts as well."
+  (let ((case-fold-search t))
+    (or (string-match-p
+         "\\.\\(?:gpg\\|asc\\|age\\)\\(?:~\\|\\.~[0-9]+~\\|#\\)?\\'" file)
+        (and (bound-and-true-p epa-file-name-regexp)
+             (string-match-p epa-file-name-regexp file)))))
+
 (defun passepartout-question-tier-of (beg end)
   "Return how private what stands between BEG and END is: a tier, or nil.
 A place of which that cannot be told, because notes of any kind may be
 shown there, counts as the strictest."
-  (cond
-   ((and (bound-and-true-p org-src-mode)
-         (markerp (bound-and-true-p org-src--beg-marker))
-         (marker-buffer org-src--beg-marker))
-    ;; The buffer of a source block, whose note says it.
-    (let ((from org-src--beg-marker))
-      (with-current-buffer (marker-buffer from)
-        (passepartout-question--tier-in-org from from))))
-   ((or (derived-mode-p 'org-agenda-mode 'passepartout-view-mode
-                        'passepartout-answer-mode)
-        ;; Who encrypts a file wants it read by nobody else.
-        (and buffer-file-name
-             (string-match-p "\\.\\(?:gpg\\|asc\\|age\\)\\'"
-                             buffer-file-name)))
-    'block)
-   ((derived-mode-p 'org-mode)
-    (passepartout-question--tier-in-org beg end))
-   ((or (string-prefix-p "*Passepartout" (buffer-name))
-        ;; A note that is looked at in another mode.
-        (and buffer-file-name
-             (string-match-p "\\.org\\(?:_archive\\)?\\'" buffer-file-name)
-             (not (file-remote-p buffer-file-name))
-             (passepartout--in-memex-p buffer-file-name)))
-    'block)))
+  (let* ((base (or (buffer-base-buffer) (current-buffer)))
+         (file (buffer-file-name base)))
+    (cond
+     ((or (passepartout-question--shows-any-p)
+          (with-current-buffer base (passepartout-question--shows-any-p))
+          ;; Who encrypts a file wants it read by nobody else.
+          (and file (passepartout-question--encrypted-p file)))
+      'block)
+     ((bound-and-true-p org-src-mode)
+      ;; The buffer of a source block, whose note says it.
+      (let ((from (bound-and-true-p org-src--beg-marker)))
+        (if (not (and (markerp from) (buffer-live-p (marker-buffer from))))
+            'block
+          (passepartout-chat--strictest
+           (list (with-current-buffer (marker-buffer from)
+                   (passepartout-question-tier-of from from))
+                 (and (derived-mode-p 'org-mode)
+                      (passepartout-question--tier-in-org beg end)))))))
+     ((derived-mode-p 'org-mode)
+      (passepartout-question--tier-in-org beg end))
+     ;; A note that is looked at in another mode.
+     ((and file
+           (string-match-p "\\.org\\(?:_archive\\)?\\'" file)
+           (not (file-remote-p file))
+           (passepartout--in-memex-p file))
+      'block))))
+
+(defun passepartout-question--private-tags ()
+  "Return `passepartout-privacy-tags' with the tags of what Org encrypts."
+  (let ((tags (default-value 'passepartout-privacy-tags))
+        (matcher (bound-and-true-p org-crypt-tag-matcher)))
+    (if (listp tags)
+        (append (or tags '("private"))
+                (split-string (if (stringp matcher) matcher "crypt")
+                              "[^[:alnum:]_@#%]+" t))
+      tags)))
 
 (defun passepartout-question--tier-in-org (beg end)
   "Return how private the notes between BEG and END are, in an Org buffer.
-The whole file counts, the headings above, and those in between."
+The whole file counts, the headings above, and those in between, with
+all that the last of them says of itself."
   (org-with-wide-buffer
-   (goto-char beg)
-   (passepartout-chat--strictest
-    (list (passepartout-chat--whole-private-p)
-          ;; What a setup file says of the whole file.
-          (passepartout-chat--strictest
-           (mapcar (lambda (property)
-                     (and (member (upcase (car property))
-                                  '("PRIVACY" "PP_PRIVACY"))
-                          (passepartout-chat--tier-of-value
-                           (car property) (or (cdr property) ""))))
-                   (bound-and-true-p org-keyword-properties)))
-          (passepartout-query-block--private-p)
-          (passepartout-chat--private-in-p
-           (progn (goto-char beg) (line-beginning-position)) end)))))
+   (cl-letf (((default-value 'passepartout-privacy-tags)
+              (passepartout-question--private-tags))
+             (end (progn (goto-char (max beg (1- end)))
+                         (outline-next-heading)
+                         (max (point) end))))
+     (goto-char beg)
+     (passepartout-chat--strictest
+      (list (passepartout-chat--whole-private-p)
+            ;; What a setup file says of the whole file.
+            (passepartout-chat--strictest
+             (mapcar (lambda (property)
+                       (and (member (upcase (car property))
+                                    '("PRIVACY" "PP_PRIVACY"))
+                            (passepartout-chat--tier-of-value
+                             (car property) (or (cdr property) ""))))
+                     (bound-and-true-p org-keyword-properties)))
+            (passepartout-query-block--private-p)
+            (passepartout-chat--private-in-p
+             (progn (goto-char beg) (line-beginning-position)) end))))))
 
 (defun passepartout-question-may-go-p (question beg end)
   "Return non-nil when the answer to QUESTION may stand between BEG and END.
@@ -289,12 +329,33 @@ put it there all the same? " (buffer-name))))))
 
 (defun passepartout-question-target (beg end what)
   "Return what stands between BEG and END as a target, called WHAT.
-That is a plist of :beg, :end, :what, :bytes and :tier."
-  (list :beg beg :end end :what what
-        :bytes (save-restriction
-                 (widen)
-                 (- (position-bytes end) (position-bytes beg)))
+That is a plist of :beg, :end, :what, :bytes and :tier.  The first two
+are markers, as the text may change while you are asked for more."
+  (list :beg (copy-marker beg t) :end (copy-marker end) :what what
+        :bytes (passepartout-question--bytes beg end)
         :tier (passepartout-question-tier-of beg end)))
+
+(defun passepartout-question--bytes (beg end)
+  "Return how many bytes stand between BEG and END."
+  (save-restriction
+    (widen)
+    (- (position-bytes end) (position-bytes beg))))
+
+(defun passepartout-question-check (target)
+  "Leave with an error when TARGET may not go along any more as it was said.
+Its text may have changed since."
+  (let* ((beg (plist-get target :beg))
+         (end (plist-get target :end))
+         (said (plist-get target :tier)))
+    (when (markerp beg)
+      (unless (eq (marker-buffer beg) (current-buffer))
+        (user-error "The text that was to go along is gone; ask again"))
+      (when (> beg end)
+        (user-error "The text that was to go along has changed; ask again")))
+    (unless (eq said (passepartout-chat--strictest
+                      (list said (passepartout-question-tier-of beg end))))
+      (user-error "The text that was to go along has become more private; \
+ask again"))))
 
 (defun passepartout-question-said-of (target)
   "Return what TARGET is, with its size and how private it is, in a few words."
@@ -304,27 +365,35 @@ That is a plist of :beg, :end, :what, :bytes and :tier."
 
 (defun passepartout-question-attach (target)
   "Return the text of TARGET as what goes along with a question.
-It goes in pieces that a message can hold."
-  (save-restriction
-    (widen)
-    (passepartout-question-attach-text
-     (format "%s of %s, line %d on"
-             (plist-get target :what) (buffer-name)
-             (line-number-at-pos (plist-get target :beg)))
-     (passepartout-events-clean
-      (buffer-substring-no-properties (plist-get target :beg)
-                                      (plist-get target :end))))))
+It goes in pieces that a message can hold.  Leave with an error when it
+is too much, or more private by now than TARGET says."
+  (let ((beg (plist-get target :beg))
+        (end (plist-get target :end)))
+    (passepartout-question-check target)
+    ;; Before it is copied, as a buffer may be very large.
+    (passepartout-question--check-size (passepartout-question--bytes beg end))
+    (save-restriction
+      (widen)
+      (passepartout-question-attach-text
+       (format "%s of %s, line %d on"
+               (plist-get target :what) (buffer-name)
+               (save-excursion (goto-char beg) (line-number-at-pos)))
+       (passepartout-events-clean
+        (buffer-substring-no-properties beg end))))))
+
+(defun passepartout-question--check-size (bytes)
+  "Leave with an error when BYTES are more than can go along."
+  (when (> bytes passepartout-question-most)
+    (user-error "%s is too much to go along; at most %s can.  \
+Mark a part of it as the region"
+                (passepartout-question-size bytes)
+                (passepartout-question-size passepartout-question-most))))
 
 (defun passepartout-question-attach-text (name text)
   "Return TEXT, called NAME, as what goes along with a question."
   (let ((from 0) (pieces nil) (number 0)
-        (name (passepartout-view-line name 120))
-        (bytes (string-bytes text)))
-    (when (> bytes passepartout-question-most)
-      (user-error "%s is too much to go along; at most %s can.  \
-Mark a part of it as the region"
-                  (passepartout-question-size bytes)
-                  (passepartout-question-size passepartout-question-most)))
+        (name (passepartout-view-line name 120)))
+    (passepartout-question--check-size (string-bytes text))
     (while (< from (length text))
       (let ((end (+ from (passepartout-events--cut text from))))
         (push (substring text from end) pieces)

@@ -33,12 +33,19 @@
 (defvar ediff-quit-hook)
 (declare-function smerge-mode "smerge-mode" (&optional arg))
 
-(defun passepartout-rewrite--compare (program arguments texts show)
+(defun passepartout-rewrite--same-p (rewrite question)
+  "Return non-nil while REWRITE is there and its new text answers QUESTION."
+  (and (passepartout-rewrite--buffer rewrite)
+       (eq question (passepartout-rewrite--question rewrite))))
+
+(defun passepartout-rewrite--compare (rewrite program arguments texts show)
   "Run PROGRAM with ARGUMENTS on TEXTS, and call SHOW in a buffer with the result.
 ARGUMENTS comes before the names of the files that TEXTS are put into
 for it, which only you can read; they are gone when it has ended.  Emacs
-does not wait for it."
-  (let* ((coding-system-for-write 'utf-8-unix)
+does not wait for it, and when REWRITE has been decided about meanwhile
+nothing is shown."
+  (let* ((question (passepartout-rewrite--question rewrite))
+         (coding-system-for-write 'utf-8-unix)
          (default-directory temporary-file-directory)
          (inhibit-message t)
          (message-log-max nil)
@@ -62,11 +69,14 @@ does not wait for it."
              (funcall away)
              (when (buffer-live-p buffer)
                (with-current-buffer buffer
-                 (if (< (process-exit-status process) 2)
-                     (funcall show)
+                 (cond
+                  ((not (passepartout-rewrite--same-p rewrite question))
+                   (kill-buffer buffer))
+                  ((< (process-exit-status process) 2) (funcall show))
+                  (t
                    (message "%s failed: %s" program
                             (passepartout-view-line (buffer-string) 200))
-                   (kill-buffer buffer)))))))
+                   (kill-buffer buffer))))))))
       (error
        (funcall away)
        (kill-buffer buffer)
@@ -110,7 +120,7 @@ The keys of the text count there as well."
                      (passepartout-rewrite--result rewrite))))
     (if (executable-find "diff3")
         (passepartout-rewrite--compare
-         "diff3" '("-m" "-A" "-L" "as it is now" "-L" "as it was" "-L" "rewritten")
+         rewrite "diff3" '("-m" "-A" "-L" "as it is now" "-L" "as it was" "-L" "rewritten")
          texts
          (lambda ()
            (passepartout-rewrite--display
@@ -121,7 +131,7 @@ The keys of the text count there as well."
 (defun passepartout-rewrite--difference (rewrite old label)
   "Show the difference from OLD, called LABEL, to the new text of REWRITE."
   (passepartout-rewrite--compare
-   "diff" (list "-u" "--label" label "--label" "rewritten")
+   rewrite "diff" (list "-u" "--label" label "--label" "rewritten")
    (list old (passepartout-rewrite--result rewrite))
    (lambda ()
      (when (= 0 (buffer-size))
@@ -141,10 +151,11 @@ The keys of the text count there as well."
 
 (defun passepartout-rewrite-ediff ()
   "Compare the text and the new one with Ediff.
-What you change in the new one there counts when you quit.  The windows
-are as before then."
+What you change in the new one there counts when you quit, unless there
+is a newer one.  The windows are as before then."
   (interactive)
   (let* ((rewrite (passepartout-rewrite--ready))
+         (question (passepartout-rewrite--question rewrite))
          (windows (current-window-configuration))
          (old (generate-new-buffer "*passepartout as it was*"))
          (new (generate-new-buffer "*passepartout rewritten*")))
@@ -161,15 +172,21 @@ are as before then."
              (add-hook 'ediff-quit-hook
                        (lambda ()
                          (passepartout-rewrite--ediffed
-                          rewrite old new windows))
+                          rewrite question old new windows))
                        t t))))))
 
-(defun passepartout-rewrite--ediffed (rewrite old new windows)
+(defun passepartout-rewrite--ediffed (rewrite question old new windows)
   "Take the new text of REWRITE from NEW, and put the WINDOWS back.
-OLD and NEW are the buffers that were compared."
-  (let ((text (with-current-buffer new (buffer-string))))
-    (setf (passepartout-rewrite--result rewrite)
-          (substring-no-properties text)))
+OLD and NEW are the buffers that were compared, when the new text was
+the answer to QUESTION."
+  (if (and (buffer-live-p new)
+           (passepartout-rewrite--same-p rewrite question))
+      (setf (passepartout-rewrite--result rewrite)
+            (with-current-buffer new
+              (save-restriction
+                (widen)
+                (buffer-substring-no-properties (point-min) (point-max)))))
+    (message "Nothing was taken from Ediff; what it compared is gone"))
   (mapc #'kill-buffer (list old new))
   (set-window-configuration windows)
   (passepartout-rewrite--draw rewrite))

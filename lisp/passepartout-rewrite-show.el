@@ -47,6 +47,7 @@
 (defvar passepartout-rewrite-display
   '((display-buffer-reuse-window passepartout-rewrite-beside))
   "How the window with a new text is displayed, for `display-buffer'.")
+(put 'passepartout-rewrite-display 'risky-local-variable t)
 
 (defvar-local passepartout-rewrite--window nil
   "The window that was made for this buffer, which goes with it.")
@@ -76,6 +77,7 @@ It is below where half of the width would hold no line of prose."
   (wanted nil :documentation "The instructions, the newest first.")
   (tier nil :documentation "How private the text is: a tier, or nil.")
   (question nil :documentation "The question that is being answered.")
+  (stopped nil :documentation "The question that was to be stopped, or nil.")
   (work nil :documentation "The new text while it is being put together.")
   (result nil :documentation "The new text, once there is one.")
   (remark nil :documentation "What is to be known beside it, or nil.")
@@ -302,8 +304,11 @@ What still arrives of it is stopped."
     (passepartout-rewrite--put-away rewrite t)))
 
 (defun passepartout-rewrite--forget-all ()
-  "Take away all rewrites of the current buffer."
-  (mapc #'passepartout-rewrite--forget (passepartout-rewrite--all)))
+  "Take away all rewrites of the current buffer.
+An indirect buffer that is a clone has the marks of another one as well."
+  (dolist (rewrite (passepartout-rewrite--all))
+    (when (eq (current-buffer) (passepartout-rewrite--buffer rewrite))
+      (passepartout-rewrite--forget rewrite))))
 
 (defun passepartout-rewrite--put-away (rewrite &optional all)
   "Kill the buffers with differences of REWRITE, and with ALL its new text.

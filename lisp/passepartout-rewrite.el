@@ -78,10 +78,47 @@ that first"))))
 (defun passepartout-rewrite--read (prompt)
   "Ask with PROMPT how a text is to be rewritten."
   (let ((wanted (string-trim
-                 (read-string prompt nil 'passepartout-rewrite-history))))
+                 ;; A token of a plan counts once, and is kept nowhere.
+                 (let ((history-add-new-input nil))
+                   (read-string prompt nil 'passepartout-rewrite-history)))))
     (when (string-empty-p wanted)
       (user-error "Nothing was asked for"))
+    (when (string-match-p "\\`/\\(?:approve\\|deny\\)\\_>" wanted)
+      (user-error "Decide in M-x passepartout-flight-plans, or in a chat"))
+    (when history-add-new-input
+      (add-to-history 'passepartout-rewrite-history wanted))
     wanted))
+
+(defun passepartout-rewrite--wanted-here ()
+  "Ask how the text at point is to be rewritten; return the answer and the text.
+While you write, other text may come before it; its own may not change."
+  (let* ((target (passepartout-rewrite--target))
+         (buffer (current-buffer))
+         (beg (copy-marker (plist-get target :beg)))
+         (end (copy-marker (plist-get target :end) t))
+         (text (lambda ()
+                 (and (buffer-live-p buffer)
+                      (with-current-buffer buffer
+                        (save-restriction
+                          (widen)
+                          (buffer-substring-no-properties beg end))))))
+         (before (progn (passepartout-rewrite--check target)
+                        (funcall text)))
+         (wanted (passepartout-rewrite--read
+                  (format "Rewrite %s: "
+                          (passepartout-question-said-of target)))))
+    (unless (and (eq buffer (current-buffer))
+                 (equal before (funcall text)))
+      (user-error "The text has changed while you wrote; ask again, M-p has what you wrote"))
+    (prog1 (list wanted
+                 ;; How private it is may have changed with what is around.
+                 (save-restriction
+                   (widen)
+                   (passepartout-question-target (marker-position beg)
+                                                 (marker-position end)
+                                                 (plist-get target :what))))
+      (set-marker beg nil)
+      (set-marker end nil))))
 
 (defun passepartout-rewrite--message (wanted mode)
   "Return what a model is told that is to rewrite a text of MODE as WANTED."
@@ -223,11 +260,7 @@ that is being rewritten, show what can be done with it."
    (if (and (not (use-region-p))
             (passepartout-rewrite--at-point))
        (list nil nil)
-     (let ((target (passepartout-rewrite--target)))
-       (passepartout-rewrite--check target)
-       (list (passepartout-rewrite--read
-              (format "Rewrite %s: " (passepartout-question-said-of target)))
-             target))))
+     (passepartout-rewrite--wanted-here)))
   (if (null target)
       (passepartout-rewrite-menu)
     (passepartout-rewrite--check target)
@@ -284,11 +317,18 @@ changed.  C-c C-k rejects, C-c C-r has the new text rewritten"))
 
 (defun passepartout-rewrite-reject ()
   "Leave the text as it is, and forget the new one.
-While the new text arrives, stop it."
+While the new text arrives, stop it; if it does not stop, the next time
+forgets it."
   (interactive)
-  (let ((rewrite (passepartout-rewrite--here)))
-    (if (eq (passepartout-rewrite--state rewrite) 'going)
-        (passepartout-question-stop (passepartout-rewrite--question rewrite))
+  (let* ((rewrite (passepartout-rewrite--here))
+         (question (passepartout-rewrite--question rewrite)))
+    (if (and (passepartout-question-going-p question)
+             (passepartout-running-p)
+             (not (eq question (passepartout-rewrite--stopped rewrite))))
+        (progn
+          (setf (passepartout-rewrite--stopped rewrite) question)
+          (passepartout-question-stop question)
+          (message "It is being stopped; once more forgets it"))
       (passepartout-rewrite--forget rewrite)
       (message "Rejected; the text is as it was"))))
 

@@ -39,6 +39,9 @@
 (require 'iso8601)
 (eval-when-compile (require 'cl-lib) (require 'subr-x))
 
+(declare-function passepartout-request "passepartout-events"
+                  (action payload function &optional session))
+
 (defconst passepartout-view--hidden
   (concat "[\0-\10\13-\37\177-\u009f\u00ad\u034f\u061c\u115f\u1160"
           "\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e"
@@ -190,6 +193,9 @@ What the core sends is in UTC, and read without the slow parser."
     (define-key map (kbd "DEL") #'scroll-down-command)
     (define-key map (kbd "RET") #'passepartout-view-return)
     (define-key map (kbd "?") #'passepartout-list-help)
+    ;; Org's would act on what foreign text says.
+    (define-key map (kbd "C-c C-o") #'passepartout-view-return)
+    (define-key map (kbd "C-c C-c") #'passepartout-view-return)
     map)
   "Keys of the buffers that show what Passepartout does.")
 

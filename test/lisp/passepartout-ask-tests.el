@@ -180,6 +180,131 @@
                                                             (point-max))))
         (org-edit-src-abort)))))
 
+(ert-deftest passepartout-ask-a-buffer-of-ours-counts-as-private-in-any-mode ()
+  (dolist (case '(("*passepartout diff*" block) ("*passepartout three-way*" block)
+                  ("*passepartout rewritten*" block)
+                  ("*passepartout as it was*<2>" block)
+                  ("*passepartout captured*" block) ("*Passepartout report*" block)
+                  ("*Messages*<2>" block) ("messages" nil)
+                  ("passepartout.org" nil)))
+    (dolist (mode '(text-mode org-mode))
+      (let ((buffer (generate-new-buffer (car case))) (other nil))
+        (unwind-protect
+            (with-current-buffer buffer
+              (insert "x")
+              (let ((org-mode-hook nil)) (funcall mode))
+              (should (equal (list (car case)
+                                   (passepartout-question-tier-of 1 2))
+                             case))
+              ;; However it is called elsewhere.
+              (setq other (make-indirect-buffer
+                           buffer (generate-new-buffer-name "other")))
+              (with-current-buffer other
+                (should (eq (passepartout-question-tier-of 1 2) (cadr case)))))
+          (when other (kill-buffer other))
+          (kill-buffer buffer)))))
+  (should (eq 'block (with-current-buffer (messages-buffer)
+                       (passepartout-question-tier-of (point-min)
+                                                      (point-max)))))
+  (with-temp-buffer
+    (setq-local passepartout-rewrite--shown t)
+    (should (eq 'block (passepartout-question-tier-of 1 1)))))
+
+(ert-deftest passepartout-ask-a-region-is-as-private-as-the-heading-it-ends-in ()
+  (dolist (case
+           ;; The region ends at the bar.
+           '(("* A\nx\n* |B :private:\n" block)
+             ("* A\nx\n*| B :private:\n" block)
+             ("* A\nx\n* B :private:|\ny\n" block)
+             ("* A\nx\n* B|\n:PROPERTIES:\n:PRIVACY: private\n:END:\n" block)
+             ("* A\nx\n* B\n|:PROPERTIES:\n:PRIVACY: ask\n:END:\n" ask)
+             ("* A\nx\n* B\nSCHEDULED: <2026-01-01 Thu>\n:PROPERTIES:\n|:PRIVACY: ask\n:END:\n"
+              ask)
+             ("* A\nx\n\n|* B :private:\n" nil)
+             ("* A\nx\n|* B :private:\n" nil)
+             ("* A\nx\n* B|\n* C :private:\n" nil)
+             ;; What Org encrypts, and what stands below that.
+             ("* A :crypt:\nx|\n" block)
+             ("* A :crypt:\n** B\nx|\n" block)))
+    (with-temp-buffer
+      (insert (car case))
+      (let ((org-mode-hook nil)) (org-mode))
+      (goto-char (point-min))
+      (search-forward "|")
+      (delete-char -1)
+      (should (equal (list (car case)
+                           (passepartout-question-tier-of
+                            (if (string-search "** B" (car case))
+                                (line-beginning-position)
+                              (point-min))
+                            (point)))
+                     case)))))
+
+(ert-deftest passepartout-ask-an-encrypted-file-is-private-however-it-is-looked-at ()
+  (dolist (case '(("/elsewhere/a.org.gpg" block) ("/elsewhere/s.txt.gpg~" block)
+                  ("/elsewhere/s.txt.gpg.~2~" block) ("/elsewhere/s.ASC" block)
+                  ("/elsewhere/a.org" nil) ("/elsewhere/gpg.txt" nil)))
+    (passepartout-ask-tests--in #'org-mode
+        "* A\n#+begin_src emacs-lisp\n(f|)\n#+end_src\n"
+      (require 'org-src)
+      (let ((org-src-window-setup 'current-window)
+            (other (make-indirect-buffer buffer (generate-new-buffer-name "o"))))
+        (unwind-protect
+            (progn
+              (setq buffer-file-name (car case))
+              (with-current-buffer other
+                (let ((org-mode-hook nil)) (org-mode))
+                (should (equal (list (car case)
+                                     (passepartout-question-tier-of 1 2))
+                               case)))
+              (org-edit-special)
+              (unwind-protect
+                  (should (equal (list (car case)
+                                       (passepartout-question-tier-of
+                                        (point-min) (point-max)))
+                                 case))
+                (org-edit-src-abort)))
+          (setq buffer-file-name nil)
+          (kill-buffer other))))))
+
+(ert-deftest passepartout-ask-what-goes-along-is-as-it-is-when-it-goes ()
+  (dolist (case
+           ;; What happens while the question is typed, and what is sent.
+           '(((lambda () (goto-char 1) (insert "before ")) "two\n")
+             ((lambda () (goto-char (point-max)) (insert "after")) "two\n")
+             ((lambda () (goto-char 6) (insert "+")) "t+wo\n")
+             ((lambda () (goto-char (point-max)) (insert "* B :private:\n")) "two\n")
+             ((lambda () (goto-char 5) (insert "* B :private:\n")) nil)
+             ((lambda () (goto-char 6) (insert "\n* B :private:\n")) nil)))
+    (passepartout-fake-with
+      (passepartout-ask-tests--in #'org-mode "one\ntwo\n"
+        (let ((target (passepartout-question-target 5 9 "it")))
+          (cl-letf (((symbol-function 'read-string)
+                     (lambda (&rest _)
+                       (save-excursion (funcall (car case)))
+                       "Why?"))
+                    ((symbol-function 'passepartout-ask--target)
+                     (lambda (_) target)))
+            (if (cadr case)
+                (progn
+                  (call-interactively #'passepartout-ask)
+                  (should (equal (plist-get
+                                  (car (plist-get (passepartout-ask-tests--sent)
+                                                  :attached))
+                                  :text)
+                                 (cadr case))))
+              (should-error (call-interactively #'passepartout-ask)
+                            :type 'user-error)
+              (should-not (passepartout-fake-sent :user-input)))))))))
+
+(ert-deftest passepartout-ask-what-is-too-much-is-not-even-copied ()
+  (with-temp-buffer
+    (insert (make-string (1+ passepartout-question-most) ?x))
+    (cl-letf (((symbol-function 'passepartout-events-clean)
+               (lambda (_) (ert-fail "It was copied"))))
+      (should-error (passepartout-question-attach (passepartout-question-buffer))
+                    :type 'user-error))))
+
 (ert-deftest passepartout-ask-much-goes-in-pieces-and-too-much-not-at-all ()
   (let* ((text (concat (make-string 60000 ?ä) "end"))
          (pieces (passepartout-question-attach-text "n" text)))
@@ -346,6 +471,15 @@
       (passepartout-ask-tests--answer "t1" '("late\n"))
       (should-not (get-buffer passepartout-answer-name)))))
 
+(ert-deftest passepartout-ask-how-a-popup-is-displayed-is-no-files-to-say ()
+  (should (risky-local-variable-p 'passepartout-answer-display)))
+
+(ert-deftest passepartout-ask-lists-act-on-no-link-of-foreign-text ()
+  (with-temp-buffer
+    (let ((org-mode-hook nil)) (passepartout-view-mode))
+    (dolist (key '("C-c C-o" "C-c C-c"))
+      (should (eq (key-binding (kbd key)) #'passepartout-view-return)))))
+
 ;;;; The other commands
 
 (ert-deftest passepartout-ask-explain-finds-what-is-there ()
@@ -399,12 +533,87 @@
     (should-not (passepartout-fake-sent :user-input))))
 
 (ert-deftest passepartout-ask-a-token-is-not-typed-here ()
+  (dolist (typed '("/approve P1 x" " /approve 123456" "\t/deny P1"))
+    (dolist (ask (list (lambda () (call-interactively #'passepartout-ask))
+                       #'passepartout-capture-question))
+      (passepartout-fake-with
+        (let ((passepartout-ask-history '("Why?")))
+          (cl-letf (((symbol-function 'read-string)
+                     (lambda (_prompt _initial history &rest _)
+                       (when history-add-new-input
+                         (add-to-history history typed))
+                       typed)))
+            (should-error (funcall ask) :type 'user-error))
+          (should (equal passepartout-ask-history '("Why?")))
+          (should-not (passepartout-fake-sent :user-input))))))
+  (let ((passepartout-ask-history nil))
+    (cl-letf (((symbol-function 'read-string) (lambda (&rest _) " Why? ")))
+      (should (equal (passepartout-ask-read "Ask: ") "Why?")))
+    (should (equal passepartout-ask-history '("Why?")))))
+
+(ert-deftest passepartout-ask-what-waits-for-you-keeps-its-popup ()
   (passepartout-fake-with
-    (let ((passepartout-ask-history '("/approve P1 x" "Why?")))
-      (cl-letf (((symbol-function 'read-string) (lambda (&rest _) "/approve P1 x")))
-        (should-error (call-interactively #'passepartout-ask) :type 'user-error))
-      (should (equal passepartout-ask-history '("Why?")))
-      (should-not (passepartout-fake-sent :user-input)))))
+    (passepartout-ask-tests--in #'fundamental-mode "x"
+      (passepartout-ask "One?")
+      (let ((first (plist-get (passepartout-ask-tests--sent) :session)))
+        (passepartout-ask-tests--answer "t1" '("one\n") :status "parked"
+                                        :provider "fake" :plans '("P1"))
+        (passepartout-ask "Two?")
+        (apply #'passepartout-ask-tests--answer "t2" '("two\n")
+               passepartout-ask-tests--end)
+        (should-not (passepartout-fake-sent :interrupt))
+        ;; What comes of the plan is heard.
+        (passepartout-fake-inject
+         :event '(:action :turn-started :turn "t3" :follows "t1") first)
+        (passepartout-fake-inject :stream-chunk '(:turn "t3" :text "done\n")
+                                  first)
+        (should (string-suffix-p "done\n" (passepartout-ask-tests--popup)))
+        ;; The other one is used again.
+        (passepartout-ask "Three?")
+        (should (get-buffer (concat passepartout-answer-name "<2>")))
+        (should-not (get-buffer (concat passepartout-answer-name "<3>")))))))
+
+(ert-deftest passepartout-ask-what-is-private-is-no-message-that-is-kept ()
+  (dolist (case '(("* Open\n|" nil nil) ("* Secret :private:\n|" nil t)
+                  ("* Open\n|" t answer)))
+    (pcase-let ((`(,text ,private ,kept) case))
+      (passepartout-fake-with
+        (passepartout-ask-tests--in #'org-mode text
+          (let ((start (with-current-buffer (messages-buffer) (point-max)))
+                (title (nth 1 (split-string text))))
+            (passepartout-ask "Why?" (passepartout-question-subtree))
+            (apply #'passepartout-ask-tests--answer "t1" '("Becau" "se.")
+                   :private private passepartout-ask-tests--end)
+            (let ((said (with-current-buffer (messages-buffer)
+                          (buffer-substring start (point-max)))))
+              (should (eq (and (string-search title said) t)
+                          (not (eq kept t))))
+              (should (eq (and (string-search "Because." said) t)
+                          (not kept))))))))))
+
+(ert-deftest passepartout-ask-organize-works-in-a-clone-of-a-note ()
+  (let* ((folder (file-truename (make-temp-file "passepartout-memex" t)))
+         (file (expand-file-name "n.org" folder))
+         (passepartout-directories (list folder)))
+    (write-region "* A\nx\n" nil file nil 'quiet)
+    (passepartout-fake-with
+      (let* ((note (find-file-noselect file))
+             (clone (make-indirect-buffer note "clone" t)))
+        (unwind-protect
+            (with-current-buffer clone
+              (passepartout-organize-subtree)
+              (should (equal (plist-get (car (passepartout-fake-sent
+                                              :point-update))
+                                        :file)
+                             file))
+              (should (string-search "“A”" (plist-get
+                                            (passepartout-ask-tests--sent)
+                                            :text))))
+          (kill-buffer clone)
+          (kill-buffer note)
+          (when (get-buffer passepartout-answer-name)
+            (kill-buffer passepartout-answer-name))
+          (delete-directory folder t))))))
 
 (ert-deftest passepartout-ask-what-is-private-goes-nowhere-open-unasked ()
   (dolist (case '((text-mode "x|" t t) (text-mode "x|" "warn" t)
@@ -539,6 +748,69 @@
         (should (string-match-p
                  "\\* 100 % sure .*\\?\n *:PROPERTIES:\n *:PRIVACY: +ask\n"
                  (buffer-string)))))))
+
+(ert-deftest passepartout-ask-a-capture-never-becomes-less-private ()
+  (dolist (case '(("private" "warn" "private") ("ask" "warn" "ask")
+                  ("warn" "ask" "ask") ("warn" t "private")
+                  ("open" "warn" "warn") ("private" nil "private")))
+    (passepartout-fake-with
+      (passepartout-ask-tests--captured
+        (org-capture-finalize)
+        (with-current-buffer into
+          (goto-char (point-min))
+          (search-forward "100 %")
+          (org-entry-put nil "PRIVACY" (car case)))
+        (apply #'passepartout-ask-tests--answer "t1" '("Yes.\n")
+               :private (nth 1 case) passepartout-ask-tests--end)
+        (with-current-buffer into
+          (goto-char (point-min))
+          (search-forward "Yes.")
+          (should (equal (cons (org-entry-get nil "PRIVACY") case)
+                         (cons (nth 2 case) case))))))))
+
+(ert-deftest passepartout-ask-a-private-answer-is-filed-marked-or-not-at-all ()
+  (passepartout-fake-with
+    (passepartout-ask-tests--captured
+      (org-capture-finalize)
+      ;; Its headings are gone, so there is none to mark.
+      (let ((before (with-current-buffer into
+                      (goto-char (point-min))
+                      (while (re-search-forward "^\\* " nil t)
+                        (replace-match ""))
+                      (buffer-string))))
+        (apply #'passepartout-ask-tests--answer "t1" '("Yes.\n")
+               :private t passepartout-ask-tests--end)
+        (should (equal before (with-current-buffer into (buffer-string))))
+        (with-current-buffer "*passepartout captured*"
+          (should (string-search "Yes." (buffer-string)))
+          (kill-buffer))))))
+
+(ert-deftest passepartout-ask-a-capture-that-fails-leaves-nothing-behind ()
+  (passepartout-fake-with
+    (let ((org-capture-templates
+           (list (passepartout-capture-template
+                  "q" "Question" '(function (lambda () (error "No place"))))
+                 '("o" "Other" entry (file "") "* Other\n")))
+          (org-capture-mode-hook nil)
+          (passepartout-elsewhere--awaited nil))
+      (cl-letf (((symbol-function 'read-string) (lambda (&rest _) "Why?")))
+        ;; As when the place goes while the template is filled in.
+        (should (passepartout-capture-question))
+        (should-error (org-capture nil "q")))
+      (should (memq #'passepartout-elsewhere--captured org-capture-mode-hook))
+      ;; Another capture is none of its business.
+      (with-temp-buffer
+        (insert "* Other\n")
+        (passepartout-elsewhere--captured)
+        (should (equal (buffer-string) "* Other\n")))
+      (dolist (session (hash-table-keys passepartout-question--open))
+        (passepartout-fake-inject :event '(:action :turn-started :turn "t1")
+                                  session)
+        (passepartout-fake-inject
+         :response '(:action :turn-done :turn "t1" :status "answered") session))
+      (should-not passepartout-elsewhere--awaited)
+      (should-not org-capture-mode-hook)
+      (kill-buffer "*passepartout captured*"))))
 
 ;;;; With a real core
 

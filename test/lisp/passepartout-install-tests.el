@@ -319,5 +319,95 @@
                                 (passepartout-module-file))))))))
       (delete-process server))))
 
+(ert-deftest passepartout-install-one-thing-at-a-time ()
+  ;; A build.
+  (passepartout-install-tests--with
+    (let ((exec-path exec-path)
+          (passepartout-install-prebuilt
+           (passepartout-install-tests--ready (concat "file://" root "there/")
+                                              '(("x.so" . "x")))))
+      (passepartout-install-tests--cargo root "read line; exit 1")
+      (passepartout-module-tests--write root "there/x.so" "x")
+      (let ((buffer (passepartout-module-build)))
+        (dolist (command '(passepartout-module-fetch passepartout-module-build))
+          (should (string-search "being built"
+                                 (cadr (should-error (funcall command)
+                                                     :type 'user-error)))))
+        (with-current-buffer buffer
+          (should (derived-mode-p 'compilation-mode)))
+        (process-send-string (get-buffer-process buffer) "\n")
+        (passepartout-install-tests--until
+         (lambda () (not (get-buffer-process buffer)))))
+      ;; What comes next may begin.
+      (passepartout-module-fetch)))
+  ;; A fetch.
+  (passepartout-install-tests--with
+    (let ((passepartout-install-prebuilt
+           (passepartout-install-tests--ready "https://example.org/"
+                                              '(("x.so" . "x"))))
+          (then nil))
+      (cl-letf (((symbol-function 'url-retrieve)
+                 (lambda (_address _function arguments &rest _)
+                   (setq then (nth 1 arguments)))))
+        (passepartout-module-fetch)
+        (dolist (command '(passepartout-module-fetch passepartout-module-build))
+          (should (string-search "being fetched"
+                                 (cadr (should-error (funcall command)
+                                                     :type 'user-error)))))
+        (funcall then "x" nil)
+        (should (string-search "the module is there" (car heard)))
+        (passepartout-module-fetch)
+        ;; Who gives it up may begin again.
+        (kill-buffer passepartout-install--buffer-name)
+        (passepartout-module-fetch)
+        (funcall then nil "Gone")
+        (should-not passepartout-install--fetching)))))
+
+(ert-deftest passepartout-install-what-goes-wrong-in-placing-is-told ()
+  (dolist (fails '(write-region set-file-modes rename-file
+                   passepartout-module-write-sidecar url-retrieve))
+    (passepartout-install-tests--with
+      (passepartout-module-tests--write root "there/x.so" "x")
+      (let ((passepartout-install-prebuilt
+             (passepartout-install-tests--ready
+              (if (eq fails 'url-retrieve) "https://example.org/"
+                (concat "file://" root "there/"))
+              '(("x.so" . "x")))))
+        (cl-letf (((symbol-function fails)
+                   (lambda (&rest _) (signal 'file-error '("No space" "disk")))))
+          (passepartout-module-fetch))
+        (should (string-match-p "was not fetched: .*No space" (car heard)))
+        (should-not passepartout-install--fetching)
+        (should-not (seq-find (lambda (name) (string-prefix-p "draft-" name))
+                              (passepartout-install-tests--left root)))))))
+
+(ert-deftest passepartout-install-what-is-there-and-whole-stays ()
+  (passepartout-install-tests--with
+    (passepartout-module-tests--write root "there/libpassepartout.so" "x")
+    (let ((passepartout-install-prebuilt
+           (passepartout-install-tests--ready
+            (concat "file://" root "there/")
+            '(("libpassepartout.so" . "x")))))
+      (passepartout-module-fetch)
+      (let* ((file (passepartout-module-file))
+             (node (file-attribute-inode-number (file-attributes file))))
+        (cl-letf (((symbol-function 'rename-file)
+                   (lambda (&rest _) (ert-fail "It was replaced"))))
+          (passepartout-module-fetch))
+        (should (string-search "the module is there" (car heard)))
+        (should (= node (file-attribute-inode-number (file-attributes file))))
+        (should-not (passepartout-module-obstacle))
+        ;; What is damaged is replaced.
+        (write-region "y" nil file nil 'quiet)
+        (passepartout-module-fetch)
+        (should (equal (secure-hash 'sha256 "x")
+                       (passepartout-module-sum file)))
+        (should (= 1 (length (passepartout-install-tests--left root))))))))
+
+(ert-deftest passepartout-install-no-file-says-what-is-loaded ()
+  (dolist (variable '(passepartout-install-prebuilt passepartout-module-file))
+    (should (risky-local-variable-p variable))
+    (should-not (safe-local-variable-p variable "x"))))
+
 (provide 'passepartout-install-tests)
 ;;; passepartout-install-tests.el ends here

@@ -42,8 +42,11 @@
 
 (defun passepartout-rewrite-tests--answer (turn chunks &rest more)
   "Let TURN answer the last question with CHUNKS; MORE is told of its end."
-  (apply #'passepartout-ask-tests--answer turn chunks
-         (append more passepartout-ask-tests--end)))
+  ;; A busy machine does not change what a test sees.
+  (let ((passepartout-events--slice-seconds
+         (* 10000 passepartout-events--slice-seconds)))
+    (apply #'passepartout-ask-tests--answer turn chunks
+           (append more passepartout-ask-tests--end))))
 
 (defun passepartout-rewrite-tests--keys (keys)
   "Do what KEYS do at point."
@@ -186,6 +189,18 @@
     (should-not (passepartout-rewrite--all))
     (should (equal (buffer-string) "one\n"))))
 
+(ert-deftest passepartout-rewrite-that-does-not-stop-is-forgotten ()
+  (passepartout-rewrite-tests--in "one\n"
+    (passepartout-rewrite-tests--on "one" "Capitals")
+    (passepartout-ask-tests--answer "t1" '("ON"))
+    (goto-char (point-min))
+    (passepartout-rewrite-tests--keys "C-c C-k")
+    (should (passepartout-rewrite--all))
+    (passepartout-rewrite-tests--keys "C-c C-k")
+    (should-not (passepartout-rewrite--all))
+    (should (plist-get (car (last (passepartout-fake-sent :interrupt))) :closed))
+    (should (equal (buffer-string) "one\n"))))
+
 (ert-deftest passepartout-rewrite-what-is-no-text-cannot-be-accepted ()
   (dolist (case
            '((("Notes say: x") (:provider "recall") "No language model")
@@ -245,6 +260,42 @@
     (should (plist-get (car (passepartout-fake-sent :interrupt)) :closed))
     (passepartout-rewrite-tests--answer "t1" '("E"))
     (should-not passepartout-events--notes)))
+
+(ert-deftest passepartout-rewrite-outlives-a-clone-of-its-buffer ()
+  (passepartout-rewrite-tests--in "one\n"
+    (passepartout-rewrite-tests--on "one" "x")
+    (passepartout-ask-tests--answer "t1" '("ON"))
+    (let ((clone (clone-indirect-buffer nil nil)))
+      (with-current-buffer clone (fundamental-mode))
+      (kill-buffer clone))
+    (should (passepartout-rewrite--all))
+    (should-not (passepartout-fake-sent :interrupt))))
+
+(ert-deftest passepartout-rewrite-takes-the-text-where-it-is-when-you-have-said-how ()
+  (dolist (case
+           ;; what happens meanwhile, what goes along or nil
+           '(((lambda () (goto-char (point-min)) (insert "zero\n\n")) "two")
+             ((lambda () (goto-char (point-max)) (insert "more")) nil)
+             ((lambda () (goto-char (- (point-max) 1)) (insert "more")) nil)
+             ((lambda () (erase-buffer)) nil)))
+    (passepartout-rewrite-tests--in "one\n\ntwo"
+      (goto-char (point-max))
+      (let ((buffer (current-buffer)))
+        (cl-letf (((symbol-function 'read-string)
+                   (lambda (&rest _)
+                     (with-current-buffer buffer
+                       (save-excursion (funcall (nth 0 case))))
+                     "x")))
+          (if (nth 1 case)
+              (call-interactively #'passepartout-rewrite)
+            (should-error (call-interactively #'passepartout-rewrite)
+                          :type 'user-error))))
+      (if (nth 1 case)
+          (should (equal (plist-get (car (plist-get (passepartout-ask-tests--sent)
+                                                    :attached))
+                                    :text)
+                         (nth 1 case)))
+        (should-not (passepartout-fake-sent :user-input))))))
 
 (ert-deftest passepartout-rewrite-takes-the-subtree-and-how-private-it-is ()
   (passepartout-fake-with
@@ -325,6 +376,46 @@
     (passepartout-rewrite-accept)
     (should (equal (buffer-string) "ONE!\n"))))
 
+(ert-deftest passepartout-rewrite-a-newer-text-counts-more-than-an-old-ediff ()
+  (passepartout-rewrite-tests--in "one\n"
+    (passepartout-rewrite-tests--on "one" "x")
+    (passepartout-rewrite-tests--answer "t1" '("ONE"))
+    (let ((rewrite (car (passepartout-rewrite--all))) quit)
+      (cl-letf (((symbol-function 'ediff-buffers)
+                 (lambda (_old _new hooks)
+                   (with-temp-buffer
+                     (mapc #'funcall hooks)
+                     (setq quit (seq-find #'functionp ediff-quit-hook))))))
+        ;; Of the two, one quits in the end with a text that was killed.
+        (passepartout-rewrite-ediff)
+        (let ((first quit))
+          (passepartout-rewrite--ask rewrite "y")
+          (passepartout-rewrite-tests--answer "t2" '("UNO"))
+          (funcall first)
+          (should (equal (passepartout-rewrite--result rewrite) "UNO")))
+        (goto-char (point-min))
+        (passepartout-rewrite-ediff)
+        (kill-buffer "*passepartout rewritten*")
+        (funcall quit)))
+    (should-not (get-buffer "*passepartout as it was*"))
+    (goto-char (point-min))
+    (passepartout-rewrite-accept)
+    (should (equal (buffer-string) "UNO\n"))))
+
+(ert-deftest passepartout-rewrite-a-difference-that-comes-late-is-not-shown ()
+  (dolist (then (list #'passepartout-rewrite-accept
+                      #'passepartout-rewrite-reject
+                      (lambda () (passepartout-rewrite-iterate "y"))))
+    (passepartout-rewrite-tests--in "one\n"
+      (passepartout-rewrite-tests--on "one" "x")
+      (passepartout-rewrite-tests--answer "t1" '("ONE"))
+      (goto-char (point-min))
+      (passepartout-rewrite-diff)
+      (funcall then)
+      (passepartout-real-until
+        (not (get-buffer " *passepartout compare*")))
+      (should-not (get-buffer "*passepartout diff*")))))
+
 ;;;; From what came inert to a text
 
 (ert-deftest passepartout-rewrite-text-is-put-together ()
@@ -358,6 +449,26 @@
              ("x" ",:PP_ALLOW: shell\n,:header-args: :eval yes\n,:EFFORT: 1" t
               ",:PP_ALLOW: shell\n,:header-args: :eval yes\n:EFFORT: 1")
              ("x" "# -* - mode: sh -* -" nil "# -* - mode: sh -* -")
+             ("x" ",:HEADER-ARGS: :eval yes\n,:pp_allow: x\n,:ID: a" t
+              ",:HEADER-ARGS: :eval yes\n,:pp_allow: x\n,:ID: a")
+             ("x" "a { {{sh(ls)}}} b < <f()>> c < <here>>" t
+              "a { {{sh(ls)}}} b < <f()>> c <<here>>")
+             ;; An escape that a model wrote stays one.
+             ("%%(f)\n[%[:#\n" "\\u{25}%(g)\n\\u{5B}[elisp :(g)][d]]" t
+              "\\u{25}%(g)\n\\u{5B}[elisp :(g)][d]]\n")
+             ("# 1: 2" "\\u{23}+begin_src sh\nshell\\u{3A}ls\nLocal Variables\\u{3A}" t
+              "\\u{23}+begin_src sh\nshell\\u{3A}ls\nLocal Variables\\u{3A}")
+             ("x%\n" "SCHEDULED : [\\u{25}%(foo)]" t "SCHEDULED : [\\u{25}%(foo)]\n")
+             ("x%\ny" "a\\u{A}b\\u{25}\\u{2028}" nil "a\\u{A}b\\u{25}\\u{2028}")
+             ("x\u200b*a*\u2028y" "x\\u{200B}*b*\\u{2028}y z\\u{200B}" t
+              "x\u200b*b*\\u{2028}y z\\u{200B}")
+             ("x\u200d\u00ad\ny\f" "x\\u{200D}\\u{AD}z y\\u{C}" nil
+              "x\\u{200D}\\u{AD}z y\\u{C}")
+             ("\ufeffx\u2066\u202e" "\\u{FEFF}x\\u{2066}\\u{202E}y" nil
+              "\ufeffx\u2066\u202ey")
+             ("x\u202e: \\u{41}" "x\\u{202E}: A" nil "x\\u{202E}: A")
+             ("let percent = 'A';" "let percent = '\\u{41}';" nil
+              "let percent = '\\u{41}';")
              ;; Both ends.
              ("\n  x\n\n" "y" nil "\n  y\n\n")
              ("    def f():\n        1" "def g():\n        2" nil
@@ -370,6 +481,34 @@
       (should (equal (cons came text)
                      (cons came (car (passepartout-rewrite-text-of
                                       came original org))))))))
+
+(ert-deftest passepartout-rewrite-text-does-not-depend-on-how-case-is-searched ()
+  (dolist (case-fold-search '(nil t))
+    (should (equal (passepartout-rewrite-text-of
+                    ",:HEADER-ARGS: :eval yes\nscheduled : [2026-11-21 Sat]" "x" t)
+                   '(",:HEADER-ARGS: :eval yes\nscheduled : [2026-11-21 Sat]")))))
+
+(ert-deftest passepartout-rewrite-text-is-searched-once-for-words ()
+  (let ((words (mapcar (lambda (number) (format "w%d" number))
+                       (number-sequence 1 500)))
+        (searched 0)
+        (has (symbol-function 'passepartout-rewrite-text--has)))
+    (cl-letf (((symbol-function 'passepartout-rewrite-text--has)
+               (lambda (&rest arguments)
+                 (setq searched (1+ searched))
+                 (apply has arguments))))
+      (should (equal (passepartout-rewrite-text-of
+                      (concat (mapconcat (lambda (word) (concat word " :x"))
+                                         words " ")
+                              " y [2026-11-21 Sat] [2026-11-22 Sun]")
+                      (concat (mapconcat (lambda (word) (concat word ":x"))
+                                         words " ")
+                              " z <2026-11-21 Sat>")
+                      nil)
+                     (list (concat (mapconcat (lambda (word) (concat word ":x"))
+                                              words " ")
+                                   " y <2026-11-21 Sat> [2026-11-22 Sun]")))))
+    (should (< searched 5))))
 
 (ert-deftest passepartout-rewrite-text-is-made-a-line-at-a-time ()
   (let* ((original "a\n  color:red\nb\n")

@@ -67,6 +67,7 @@ pub fn unseen(out: &mut dyn Write, question: &str) -> io::Result<Option<Secret>>
 }
 
 /// Reads keys up to Return, as a line editor does that has nothing but a way back.
+#[expect(clippy::unbuffered_bytes, reason = "what is typed behind Return is for who reads next")]
 fn typed(keys: &mut impl Read) -> io::Result<Option<String>> {
     const BREAK: u8 = 3;
     const END: u8 = 4;

@@ -257,7 +257,7 @@ fn owner_in(table: &str, (ours, theirs): (SocketAddr, SocketAddr)) -> Option<u32
     table.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [_, local, remote, state, _, _, _, user, ..] = fields.as_slice() else { return None };
-        let it_is = *state == "01" && same(*local, theirs) && same(*remote, ours);
+        let it_is = *state == "01" && same(local, theirs) && same(remote, ours);
         it_is.then(|| user.parse().ok()).flatten()
     })
 }
