@@ -18,7 +18,7 @@ const BYTES: usize = 10_000_000;
 /// Prints the rows, with what is promised.
 pub fn print() {
     println!("\nA terminal of 140 by 40 with 10 MB said ({KEYS} keys, the 99th of a hundred)");
-    let mut state = State::new((140, 40), Theme::Dark, Vec::new(), None);
+    let mut state = State::new((140, 40), Theme::Dark, Vec::new(), None, [0; 32]);
     let answer = "Some **words** that stand there, and `code`, and go on for a while.\n\n- an item\n".repeat(60);
     while state.transcript.bytes() < BYTES {
         state.transcript.push(Kind::Answer, &answer);
