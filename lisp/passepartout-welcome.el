@@ -256,6 +256,8 @@ that shows it is put into the kill ring."
   (let ((obstacle (passepartout-module-missing)))
     (when obstacle (user-error "%s" obstacle)))
   (let* ((world (passepartout-welcome--world))
+         ;; The folder of this buffer may be gone, or elsewhere.
+         (default-directory (file-name-as-directory world))
          (process-environment (append (passepartout-welcome--environment world)
                                       process-environment))
          (command (passepartout-welcome--command)))

@@ -150,6 +150,8 @@
                                        (getenv name))))
             ;; What it would open is opened in an Emacs without a frame.
             (with-temp-buffer
+              ;; Other tests may have left a buffer whose folder is gone.
+              (setq default-directory (file-name-as-directory world))
               (apply #'call-process (car command) nil t nil "--batch"
                      (append (cdr command)
                              '("--eval"
