@@ -443,6 +443,9 @@
               (execute-kbd-macro
                (vconcat [?\M-x] "passepartout-query-save" [return] typed [return])))
             (should (equal found (expand-file-name expected folder)))))
+      ;; No other test begins in a folder that is gone.
+      (with-current-buffer (get-buffer-create "*scratch*")
+        (setq default-directory temporary-file-directory))
       (delete-directory folder t))))
 
 ;;;; With the real core
