@@ -231,7 +231,8 @@ impl Tokens {
             if byte.is_ascii_hexdigit() {
                 digits.push(byte.to_ascii_lowercase());
                 places.push(at);
-            } else if !BREAKS.contains(&byte) {
+            // Whatever else is no letter may stand between them, where a line was filled or the digits were grouped.
+            } else if byte.is_ascii_alphanumeric() {
                 look(&digits, &places);
                 digits.clear();
                 places.clear();
@@ -259,9 +260,6 @@ fn traces(digits: &[u8]) -> impl Iterator<Item = u16> {
         (sum >> (u64::BITS - u16::BITS)) as u16
     })
 }
-
-/// What may stand between the digits of one token, where a line was filled or the digits were grouped.
-const BREAKS: &[u8] = b" \t\r\n-_:.,*=~/+|>\"'`";
 
 /// Returns a typed line in parts when what stands behind its first word looks like a token.
 fn parts(text: &str) -> Option<(&str, &str, &str)> {
@@ -324,7 +322,7 @@ mod tests {
     fn a_token_is_known_in_whatever_form_and_counts_no_more_then() {
         let grouped =
             |token: &str| token.as_bytes().chunks(4).map(String::from_utf8_lossy).collect::<Vec<_>>().join("-");
-        let forms: [fn(&str) -> String; 12] = [
+        let forms: [fn(&str) -> String; 13] = [
             |token| token.to_string(),
             |token| format!("approve {token}"),
             |token| format!("/approve  {token}."),
@@ -337,6 +335,7 @@ mod tests {
             |token| format!("{}\n  {}", &token[..20], &token[20..]),
             |token| format!("=={token}== äöü"),
             |token| format!("/undo {token}"),
+            |token| format!("{}\u{2013}({})\u{A0};\\{}", &token[..9], &token[9..20], &token[20..]),
         ];
         for form in
             forms.iter().map(|form| form as &dyn Fn(&str) -> String).chain([&grouped as &dyn Fn(&str) -> String])

@@ -136,10 +136,7 @@ impl Turn {
         } else if facts.hash() != plan.facts {
             let effect = desk.toolbox.get(plan.action.tool()).map(|tool| tool.effect);
             differing = differs(plan, &rendered(&plan.action, &facts, &desk.scope.project, effect));
-            self.stale(
-                plan,
-                "the text that it is about has changed since it was shown. Propose it again if it is still wanted.",
-            )
+            self.stale(plan, "what it is about has changed since it was shown. Propose it again if it is still wanted.")
         } else {
             match self.judge(plan.action.clone(), desk, Some(approval)).await? {
                 Ok(Judged::Cleared(cleared)) => {

@@ -4,7 +4,7 @@ use crate::domain::action::Action;
 use crate::domain::audit::Decision;
 use crate::domain::gate::clearance::{Judgement, judge, may_rehearse};
 use crate::domain::gate::differ::differs;
-use crate::domain::gate::plan::{About, Approval, FlightPlan, PlanStatus, Tried};
+use crate::domain::gate::plan::{About, Approval, FlightPlan, PlanStatus, Refused, Tried};
 use crate::domain::gate::show::Shown;
 use crate::domain::gate::{Case, Facts};
 use crate::domain::id::{PlanId, SessionId, TurnId};
@@ -155,6 +155,10 @@ impl Engine {
     ) -> Result<(Approval, Unsettled), String> {
         self.expire_plans().await?;
         self.undone_where_it_may_be(plan, origin)?;
+        // Its conversation, or a file that it is about, may have become private while the turns before this one ran.
+        if origin.source == Source::Gateway && self.plan_privacy(plan).await.is_kept() {
+            return Err(Refused::Kept(plan.id.clone()).to_string());
+        }
         let now = self.clock.now();
         let settling = Settling::of(plan);
         let approval = self.claim(&plan.id, PlanStatus::Approved, |plan| {

@@ -26,6 +26,8 @@ const RIGHTS: Rights = Rights { approve: true, ..serve::RIGHTS };
 /// How wide a line of a plan may become before it is broken by us, in columns. A telephone would break it anywhere, and the
 /// rest of it could pass for a line of ours.
 const NARROW: usize = 32;
+/// No messenger takes a message of so many bytes: a longer plan is not even put together.
+const LONGEST: usize = 64 << 10;
 /// What stands for a token before there is one.
 const NO_TOKEN: &str = "00000000000000000000000000000000";
 
@@ -244,6 +246,9 @@ impl Desk {
 
 /// Returns a plan as a messenger with this limit shows it: whole, or not at all.
 fn rendered(plan: &FlightPlan, limit: Limit, mask: &dyn Fn(&str) -> String) -> Result<String, &'static str> {
+    if plan.body.len() + plan.diff.len() > LONGEST {
+        return Err(not_sent::LONG);
+    }
     // Before lines are broken: half of a secret is known by no shape, nor half of a word by its letters.
     let whole = unfolded(plan);
     if whole.contains(HIDDEN) || mask(&whole) != whole {

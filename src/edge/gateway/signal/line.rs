@@ -96,6 +96,10 @@ impl Line {
                 let found = tokio::time::timeout(SOON, TcpStream::connect(address)).await.map_err(|_| NOWHERE)?;
                 let stream = found.map_err(|_| NOWHERE)?;
                 let ends = stream.local_addr().and_then(|ours| Ok((ours, stream.peer_addr()?))).map_err(|_| BROKE)?;
+                // Where nobody listens, a connection may meet itself.
+                if ends.0 == ends.1 {
+                    return Err(NOWHERE);
+                }
                 let (read, write) = stream.into_split();
                 Ok(Line::over(read, write, Some(ends)))
             }

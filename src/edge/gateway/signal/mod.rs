@@ -132,6 +132,9 @@ impl Signal {
             line.check().await.inspect_err(|_| self.recent.lock().clear())?;
             // Whatever was answered: nobody brings it again.
             self.keep_all(early);
+        } else {
+            // Who did not answer brought nothing that counts as known.
+            self.recent.lock().clear();
         }
         match asked? {
             Ok(_) => {}
