@@ -1,12 +1,11 @@
 //! Writing into the user's settings file `.env`, line by line; every other line of it stays as it is.
 
 use crate::edge::own_file::replace;
+use crate::edge::secret::{MAX_ENV_FILE, read_own_text};
 use std::path::Path;
 
 /// A key is no longer than this, in bytes.
 pub(in crate::edge) const LONGEST_KEY: usize = 16 << 10;
-/// The settings file is no longer than this, in bytes, as its reader has it.
-const LONGEST_FILE: usize = 64 << 10;
 
 /// A name with its new value; none takes the line away.
 pub(in crate::edge) type Line = (&'static str, Option<String>);
@@ -17,13 +16,9 @@ pub(in crate::edge) type Line = (&'static str, Option<String>);
 /// In words, when the file cannot be read or written, or would become too large.
 pub(in crate::edge) fn put(file: &Path, lines: &[Line]) -> Result<(), String> {
     let named = file.display();
-    let whole = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(why) if why.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(why) => return Err(format!("{named}: {why}")),
-    };
+    let whole = read_own_text(file, MAX_ENV_FILE).map_err(|why| why.to_string())?.unwrap_or_default();
     let text = with_lines(&whole, lines);
-    if text.len() > LONGEST_FILE {
+    if text.len() as u64 > MAX_ENV_FILE {
         return Err(format!("{named} would become larger than 64 kB"));
     }
     if lines.is_empty() { Ok(()) } else { replace(file, &text).map_err(|why| format!("{named}: {why}")) }

@@ -69,7 +69,7 @@ const BEFORE: usize = 16;
 /// What stands in the place of a masked value.
 pub const MASK: &str = "[MASKED]";
 /// The largest `.env` file that is read, in bytes.
-const MAX_ENV_FILE: u64 = 64 * 1024;
+pub(in crate::edge) const MAX_ENV_FILE: u64 = 64 * 1024;
 
 /// All keys that this process knows, by name.
 /// More may come while it is in use: what looks for keys, or masks them, then knows these as well.

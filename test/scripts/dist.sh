@@ -24,7 +24,8 @@ tar=$(command -v gtar || command -v tar)
 sum() { if command -v sha256sum >/dev/null 2>&1; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
 
 draft=$(mktemp -d "$PWD/.build/draft-dist-XXXXXX")
-trap 'rm -rf "$draft"' EXIT INT TERM
+trap 'rm -rf "$draft"' EXIT
+trap 'exit 130' INT TERM
 
 if [ "${1:-}" = module ]; then
     placed=$(test/scripts/place.sh release)

@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../.."
 to=.build/info
 mkdir -p "$to"
 draft=$(mktemp -d "$PWD/.build/draft-info-XXXXXX")
-trap 'rm -rf "$draft"' EXIT INT TERM
+trap 'rm -rf "$draft"' EXIT
+trap 'exit 130' INT TERM
 TEXI=$draft/passepartout.texi "${EMACS:-emacs}" -Q --batch -l test/scripts/manual.el -f passepartout-info-write > "$draft/log" 2>&1 ||
     { cat "$draft/log" >&2; exit 1; }
 # What makeinfo says without failing is a fault of the manual as well.

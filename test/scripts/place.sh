@@ -23,7 +23,8 @@ if [ -d "$to" ]; then
 else
     mkdir -p .build
     draft=$(mktemp -d ".build/draft-XXXXXX")
-    trap 'rm -rf "$draft"' EXIT INT TERM
+    trap 'rm -rf "$draft"' EXIT
+    trap 'exit 130' INT TERM
     for file in $files; do cp "$from/$file" "$draft/$file"; done
     beside "$draft"
     chmod 755 "$draft"

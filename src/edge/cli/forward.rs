@@ -564,9 +564,9 @@ impl Owner {
     async fn say(&mut self, text: &str) -> Result<(), Failure> {
         match tokio::time::timeout(SILENCE, write(&mut self.joined.writer, text)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(broken)) => {
+            Ok(Err(_)) => {
                 self.gone = true;
-                Err(Failure::from(broken.to_string()))
+                Err(GONE.into())
             }
             Err(_) => Err(pulse::diagnosis(self.joined.process, LOOK).into()),
         }

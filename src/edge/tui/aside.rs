@@ -5,10 +5,11 @@
 //! editor gets the name of a file, which holds what the human typed.
 
 use crate::edge::own_file::replace;
-use crate::edge::peers::lineage::state_of;
 use crate::edge::stderr::complain;
 use crate::edge::tui::input;
 use crate::edge::tui::job::{self, Leash};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use std::fs::{File, read_dir, remove_file};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -83,12 +84,18 @@ pub fn left_behind(cache: &Path) -> Vec<PathBuf> {
     let left = |name: &str| {
         let begun = name.strip_prefix(DRAFT.0).and_then(|rest| rest.strip_suffix(DRAFT.1));
         let process = begun.and_then(|begun| begun.rsplit('-').next()?.parse::<u32>().ok());
-        process.is_some_and(|process| process == std::process::id() || state_of(process).is_none())
+        process.is_some_and(|process| process == std::process::id() || is_gone(process))
     };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut left: Vec<PathBuf> = names.filter(|name| left(name)).map(|name| cache.join(name)).collect();
     left.sort();
     left
+}
+
+/// Whether there is no such process any more; one that cannot be asked is there.
+fn is_gone(process: u32) -> bool {
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+    process.is_none_or(|process| test_kill_process(process) == Err(Errno::SRCH))
 }
 
 /// Has a text edited, as git has a message: by a line of words for the shell, with the file behind them.

@@ -74,8 +74,8 @@ pub fn run(command: &mut Command, leash: &Leash, may_stop: impl Fn() -> bool) ->
         }
     };
     give(group);
-    let ended = until_ended(group, || {
-        if may_stop() {
+    let ended = until_ended(group, |wanted| {
+        if wanted && may_stop() {
             give(ours);
             let _ = kill_process(getpid(), Signal::STOP);
         }
@@ -100,18 +100,22 @@ pub fn run(command: &mut Command, leash: &Leash, may_stop: impl Fn() -> bool) ->
     ended.and(status)
 }
 
-/// Waits until the first process of a group has ended, and leaves it to be waited for; `stopped` is called whenever the
-/// terminal has stopped it.
-fn until_ended(first: Pid, stopped: impl Fn()) -> io::Result<()> {
-    let by_terminal = [Signal::TSTP, Signal::TTIN, Signal::TTOU].map(Signal::as_raw);
+/// Waits until the first process of a group has ended, and leaves it to be waited for; `stopped` is called whenever it was
+/// stopped, with whether that was wanted: by the keyboard, or by itself as some editors do. One that has not been given the
+/// terminal yet is stopped, too, and nobody wanted that.
+fn until_ended(first: Pid, stopped: impl Fn(bool)) -> io::Result<()> {
+    let (wanted, early) = ([Signal::TSTP, Signal::STOP], [Signal::TTIN, Signal::TTOU]);
+    let (wanted, early) = (wanted.map(Signal::as_raw), early.map(Signal::as_raw));
     loop {
         let either = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
         match waitid(WaitId::Pid(first), either) {
             Ok(Some(status)) if status.stopped() => {
                 // From here on it is news when it stops again.
                 waitid(WaitId::Pid(first), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG)?;
-                if status.stopping_signal().is_some_and(|signal| by_terminal.contains(&signal)) {
-                    stopped();
+                match status.stopping_signal() {
+                    Some(signal) if wanted.contains(&signal) => stopped(true),
+                    Some(signal) if early.contains(&signal) => stopped(false),
+                    Some(_) | None => {}
                 }
             }
             Ok(Some(_)) => return Ok(()),
@@ -135,10 +139,19 @@ mod tests {
 
     #[test]
     fn a_program_runs_to_its_end_and_one_that_is_stopped_by_a_terminal_goes_on() {
-        for (words, code) in [("exit 3", 3), ("kill -TSTP $$; exit 4", 4), ("kill -TTIN $$; kill -TTOU $$; exit 5", 5)]
-        {
-            let ended = run(&mut shell(words), &Leash::default(), || false).expect("it runs");
-            assert_eq!(ended.code(), Some(code), "{words}");
+        for (words, code, asked) in [
+            ("exit 3", 3, 0),
+            ("kill -TSTP $$; exit 4", 4, 1),
+            ("kill -TTIN $$; kill -TTOU $$; exit 5", 5, 0),
+            ("kill -STOP $$; exit 6", 6, 1),
+        ] {
+            let times = std::cell::Cell::new(0);
+            let may_stop = || {
+                times.set(times.get() + 1);
+                false
+            };
+            let ended = run(&mut shell(words), &Leash::default(), may_stop).expect("it runs");
+            assert_eq!((ended.code(), times.get()), (Some(code), asked), "{words}");
         }
         assert!(run(&mut Command::new("/no/such/program"), &Leash::default(), || false).is_err());
     }
