@@ -31,6 +31,11 @@ pub enum PlanStatus {
 }
 
 impl PlanStatus {
+    /// Whether it was approved and carried out.
+    pub fn is_done(&self) -> bool {
+        matches!(self, PlanStatus::Done(_))
+    }
+
     /// Returns the word for the wire, the store and people.
     pub fn name(&self) -> &'static str {
         match self {

@@ -12,6 +12,8 @@ use serde_json::Value;
 
 /// Plans of one decision are shown in an editor up to so many bytes; longer ones are read in Emacs.
 const MOST: usize = 256 << 10;
+/// And up to so many: the core takes no more of one decision.
+const STEPS: usize = 200;
 
 /// What came of asking the editor's user.
 enum Answer {
@@ -77,7 +79,7 @@ impl Agent {
         // Who may see a plan and not decide about it would be asked for a yes that does not count.
         let refused = payload.text_at("error").is_some() || !payload.flag_at("decides");
         let size: usize = listed.iter().filter_map(|plan| plan.count_at("size")).sum();
-        if refused || size > MOST {
+        if refused || size > MOST || found.len() > STEPS {
             let ids: Vec<String> = reading.plans.into_iter().map(|plan| plan.id).collect();
             return self.leave(name, &ids, StopReason::EndTurn);
         }

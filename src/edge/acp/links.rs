@@ -67,9 +67,8 @@ impl Links {
                 self.fenced ^= self.line.trim_start().starts_with("```");
                 self.line.clear();
             }
-            if self.line.len() < LINE {
-                self.line.push_str(line);
-            }
+            let room = LINE.saturating_sub(self.line.len()).min(line.len());
+            self.line.push_str(line.get(..line.floor_char_boundary(room)).unwrap_or_default());
         }
     }
 
@@ -101,10 +100,13 @@ fn found(text: &str) -> Found {
     if text == "[" {
         return Found::Open;
     }
-    let Some(body) = text.strip_prefix("[[") else { return Found::Nothing };
+    // However it is cut: what does not end within so much is none.
+    let near = text.get(..text.floor_char_boundary(MOST)).unwrap_or(text);
+    let Some(body) = near.strip_prefix("[[") else { return Found::Nothing };
     let line = body.split('\n').next().unwrap_or_default();
     let Some(end) = line.find("]]") else {
-        return if line.len() == body.len() { Found::Open } else { Found::Nothing };
+        let may_end = line.len() == body.len() && near.len() == text.len();
+        return if may_end { Found::Open } else { Found::Nothing };
     };
     let Some(inside) = line.get(..end) else { return Found::Nothing };
     match markdown(inside) {
@@ -196,6 +198,22 @@ mod tests {
         let long = "x".repeat(MOST);
         assert_eq!(links.feed(&long), format!("[[{long}"));
         assert_eq!(links.end(), "");
+    }
+
+    #[test]
+    fn a_link_that_is_too_long_stays_as_it_is_however_it_is_cut() {
+        for length in [MOST - 20, MOST - 14, MOST - 13, MOST, MOST + 1000] {
+            let link = format!("[[file:/{}][b]] and", "x".repeat(length));
+            for size in [1, 7, 1000, 100_000] {
+                let mut links = Links::default();
+                let mut out: String =
+                    link.as_bytes().chunks(size).map(|piece| links.feed(&String::from_utf8_lossy(piece))).collect();
+                out.push_str(&links.end());
+                assert_eq!(out, turned(&link), "{length} by {size}");
+            }
+        }
+        let many = "[".repeat(200_000);
+        assert_eq!(turned(&many), many);
     }
 
     proptest! {

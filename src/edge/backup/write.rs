@@ -165,6 +165,10 @@ impl Archive {
         if keys || !env.exists() {
             return Ok(());
         }
+        if env.metadata().is_ok_and(|about| about.len() > LONGEST_ENV) {
+            self.left_out.push(format!("{}: it is larger than 1 MB, so nobody reads it", env.display()));
+            return Ok(());
+        }
         // What is no key goes along, line by line as it stands.
         let mut text = String::new();
         let read = File::open(&env).and_then(|file| file.take(LONGEST_ENV).read_to_string(&mut text));

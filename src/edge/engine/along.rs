@@ -13,12 +13,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An address of this many bytes or more names no file that anybody could look for.
-const LONGEST: usize = 64 << 10;
+/// An address of this many bytes or more names no file that the system could open (`PATH_MAX`): it is not looked for.
+const LONGEST: usize = 4096;
 /// So many ways to read an address are looked at.
 const WAYS: usize = 64;
 /// So many ends of each, of which the first is its own.
 const ENDS: usize = 8;
+/// What may stand behind a path in an address.
+const BEHIND: [char; 3] = ['#', '?', '&'];
 
 impl Engine {
     /// Returns how private the most private text is that came along with a question. It reads the disk.
@@ -39,7 +41,8 @@ impl Engine {
         if named.len() >= LONGEST {
             return Privacy::Private;
         }
-        let files = self.files_named(named, folder);
+        // What was not looked at to its end may be anything.
+        let Some(files) = self.files_named(named, folder) else { return Privacy::Private };
         let of_files = files.iter().map(|file| self.privacy_of_source(file)).max().unwrap_or(Privacy::Open);
         // What is embedded may be newer than what stands on the disk.
         let notes = files.iter().find(|file| holds_notes(file));
@@ -54,9 +57,13 @@ impl Engine {
     }
 
     /// Returns the files that an address may name: itself, what it names from the folder of the question, and what in it
-    /// begins as a folder of the memex does; each with and without what stands behind it there, such as lines.
-    fn files_named(&self, named: &str, folder: Option<&Path>) -> BTreeSet<String> {
+    /// begins as a folder of the memex does; each with and without what stands behind it there, such as lines. `None` where
+    /// there are more ways to read it than are looked at.
+    fn files_named(&self, named: &str, folder: Option<&Path>) -> Option<BTreeSet<String>> {
+        let at_home = named.strip_prefix("~/").map(|rest| self.config.home.join(rest));
+        let at_home = at_home.as_deref().and_then(Path::to_str);
         let mut ways = vec![named];
+        ways.extend(at_home);
         let folders = self.places.iter().filter_map(|place| place.to_str());
         ways.extend(folders.flat_map(|place| named.match_indices(place)).filter_map(|(at, _)| named.get(at..)));
         let localhost = named.strip_prefix("localhost").filter(|rest| rest.starts_with('/'));
@@ -68,16 +75,19 @@ impl Engine {
             (false, Some(folder)) if !way.contains("://") => Some(folder.join(way)).filter(is_there),
             (false, _) => None,
         };
+        if ways.len() > WAYS || named.matches(BEHIND).count() >= ENDS {
+            return None;
+        }
         let files = |way: &str| {
-            let ends = std::iter::once(way.len()).chain(way.match_indices(['#', '?', '&']).map(|(at, _)| at));
-            let ends = ends.take(ENDS).filter_map(|end| way.get(..end)).filter(|way| !way.is_empty());
+            let ends = std::iter::once(way.len()).chain(way.match_indices(BEHIND).map(|(at, _)| at));
+            let ends = ends.filter_map(|end| way.get(..end)).filter(|way| !way.is_empty());
             let files: Vec<PathBuf> = ends.filter_map(path).flat_map(|path| [real(&path), path]).collect();
             // Where one of them is there, what stands behind it are lines and the like.
             let there: Vec<PathBuf> = files.iter().filter(|file| self.is_known(file)).cloned().collect();
             if there.is_empty() { files } else { there }
         };
-        let files = ways.into_iter().take(WAYS).flat_map(files);
-        files.filter_map(|file| file.to_str().map(str::to_string)).collect()
+        let files = ways.into_iter().flat_map(files);
+        Some(files.filter_map(|file| file.to_str().map(str::to_string)).collect())
     }
 
     fn is_known(&self, file: &Path) -> bool {
@@ -119,6 +129,7 @@ mod tests {
             inside("gone.txt"),
             inside("strange.org"),
             "x".repeat(LONGEST),
+            outside("a#b#c#d#e#f#g#h#.txt#L3"),
         ];
         let open = [outside("mail.txt"), outside("mail.org"), "https://example.org/a?b=c".into(), "a selection".into()];
         let check = |file: &str, text: &str, privacy: Privacy| {

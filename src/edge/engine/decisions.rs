@@ -1,7 +1,7 @@
 //! Turns that begin with a human's decision about a plan: which steps it is about, what it makes of each, and how the
 //! conversation goes on.
 
-use crate::domain::gate::plan::{FlightPlan, PlanStatus};
+use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{PlanId, TurnId};
 use crate::domain::label::Trust;
 use crate::domain::port::Sink;
@@ -148,8 +148,7 @@ impl Engine {
         let start = Start::Decided { signal, steps: decisions, conversation };
         let (mut report, under) = self.run(start, setting.under, None, &scope, sink).await;
         drop(unsettled);
-        let is_done =
-            |plan: &&FlightPlan| self.plan(&plan.id.0).is_some_and(|plan| matches!(plan.status, PlanStatus::Done(_)));
+        let is_done = |plan: &&FlightPlan| self.with_plan(&plan.id.0, |plan| plan.status.is_done()).unwrap_or(false);
         for plan in approved.iter().filter(is_done) {
             if let Some(offer) = self.offer_rule(plan).await {
                 report.notice = Some(report.notice.map_or(offer.clone(), |notice| format!("{notice}\n{offer}")));

@@ -6,7 +6,7 @@
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::runtime::clients::ClientId;
 use crate::edge::wire::slices::{Joining, Slice};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A buffer larger than this is not mirrored, in bytes; an Org file of that size is not read either.
@@ -27,7 +27,9 @@ pub(super) struct Mirrors {
     mirrors: HashMap<String, Mirror>,
     /// How often the buffer of a file had to be asked for as a whole, since it was whole.
     lost: HashMap<String, u32>,
-    /// The texts that come in slices; `None` of one that was given up, for which its whole was asked.
+    /// Those of them whose whole is on its way: what changes in it until then is no further reason to ask.
+    asked: HashSet<String>,
+    /// The texts that come in slices; `None` of one that was given up or not taken, whose other slices say nothing.
     coming: HashMap<String, Option<Joining>>,
     bases: u64,
     client: ClientId,
@@ -97,10 +99,13 @@ impl Mirrors {
     /// Takes one `buffer-update` about a file.
     pub(super) fn take(&mut self, file: &str, payload: &Sexp) -> Update {
         let update = self.fit(file, payload);
+        let is_change = payload.name_at("part") == Some("change");
         match update {
-            Update::Changed if payload.name_at("part") != Some("change") => {
+            Update::Changed if !is_change => {
                 self.lost.remove(file);
+                self.asked.remove(file);
             }
+            Update::Lost if is_change && self.asked.contains(file) => return Update::Waiting,
             Update::Lost => return self.ask_again(file),
             Update::Refused(_) => {
                 self.mirrors.remove(file);
@@ -118,6 +123,7 @@ impl Mirrors {
         let times = self.lost.entry(file.to_string()).or_default();
         *times = times.saturating_add(1);
         if *times <= AGAIN {
+            self.asked.insert(file.to_string());
             return Update::Lost;
         }
         self.mirrors.remove(file);
@@ -127,7 +133,10 @@ impl Mirrors {
 
     fn begin(&mut self, file: &str) -> Update {
         self.coming.remove(file);
-        if self.coming.len() >= COMING {
+        if self.coming.values().flatten().count() >= COMING {
+            if self.coming.len() < 2 * COMING {
+                self.coming.insert(file.to_string(), None);
+            }
             return Update::Refused(TOO_MANY);
         }
         self.coming.insert(file.to_string(), Some(Joining::new(MOST)));
@@ -447,6 +456,26 @@ mod tests {
     }
 
     #[test]
+    fn more_changes_than_may_wait_are_no_damage() {
+        let mut mirrors = Mirrors::default();
+        let change = "(:part :change :beg 0 :end 0 :text \"\" :size 0)";
+        assert_eq!(update(&mut mirrors, "(:part :saved)"), Update::Changed);
+        for _ in 0..MOST_CHANGES {
+            assert_eq!(update(&mut mirrors, change), Update::Changed);
+        }
+        // Its whole is asked for once, and comes behind whatever else changed by then.
+        assert_eq!(update(&mut mirrors, change), Update::Lost);
+        for _ in 0..10 {
+            assert_eq!(update(&mut mirrors, change), Update::Waiting);
+        }
+        update(&mut mirrors, "(:part :begin :size 0)");
+        let end = format!("(:part :end :tick 1 :hash \"{}\")", chain("", 4).hash());
+        update(&mut mirrors, "(:part :slice :slice 1 :text \"\")");
+        assert_eq!(update(&mut mirrors, &end), Update::Changed);
+        assert_eq!(update(&mut mirrors, change), Update::Changed);
+    }
+
+    #[test]
     fn texts_that_begin_and_do_not_end_are_bounded() {
         let mut mirrors = Mirrors::default();
         let begin = Sexp::read("(:part :begin :size 4)").expect("a message");
@@ -455,6 +484,9 @@ mod tests {
             assert_eq!(mirrors.take(&name(number), &begin), Update::Waiting);
         }
         assert_eq!(mirrors.take(FILE, &begin), Update::Refused(TOO_MANY));
+        for rest in ["(:part :slice :slice 1 :text \"a\")", "(:part :slice :slice 2 :text \"b\")", "(:part :end)"] {
+            assert_eq!(update(&mut mirrors, rest), Update::Waiting, "it is not asked for again: {rest}");
+        }
         assert_eq!(mirrors.take(&name(0), &begin), Update::Waiting, "one begins anew in its own place");
         assert_eq!(mirrors.take(&name(0), &Sexp::read("(:part :closed)").expect("a message")), Update::Changed);
         assert_eq!(mirrors.take(FILE, &begin), Update::Waiting);

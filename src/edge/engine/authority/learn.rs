@@ -3,7 +3,6 @@
 use super::{Authority, LEARNED};
 use crate::domain::action::Action;
 use crate::domain::audit::{Entry, Ruling};
-use crate::domain::gate::plan::PlanStatus;
 use crate::domain::gate::{Case, Facts, Trace};
 use crate::domain::id::{PlanId, TurnId};
 use crate::domain::policy::learned::{DAYS, Learned, Seen, Shape, USES, answerable, seen};
@@ -108,10 +107,8 @@ impl Engine {
         let all = self.decided(None).await.ok()?;
         // A denial says that not everything of this shape is wanted. Steps of one decision are decided at one go.
         let of_shape = all.iter().filter(|(_, seen)| same(seen)).map(|(entry, _)| &entry.decision);
-        // What was approved and then not done, as it was stale, was no yes to what would have been done.
-        let undone = |id: &PlanId| {
-            self.plan(&id.0).is_some_and(|plan| matches!(plan.status, PlanStatus::Stale(_) | PlanStatus::Replaced(_)))
-        };
+        // What was approved and then not done was no yes to what would have been done.
+        let undone = |id: &PlanId| self.with_plan(&id.0, |plan| !plan.status.is_done()).unwrap_or(false);
         let approvals = of_shape
             .take_while(|decision| decision.ruling != Ruling::Denied)
             .filter(|decision| decision.ruling == Ruling::Approved && !decision.plan.as_ref().is_some_and(undone));
