@@ -69,6 +69,7 @@ with prefix argument AGAIN, ask that one once more."
 SEVERAL is the command that asks several models, or nil."
   (passepartout-start)
   (passepartout-chat--ask start several)
+  (passepartout-welcome-make-room)
   (passepartout-chat--make-room start)
   (unless noninteractive
     (passepartout-chat--note-sent)))

@@ -220,13 +220,13 @@ that back")
   (passepartout-view-draw
     (insert (propertize "Messengers\n" 'face 'passepartout-title)
             (propertize
-             "l links a messenger, c makes a pairing code, a lets a sender in, \
-d lets one decide,\nk takes that back or unlinks, S sorts, g asks again, ? \
-shows all keys, q leaves.\n\n"
+             "l links a messenger, c makes a pairing code, a lets a sender in,\n\
+d lets one decide, k takes that back or unlinks, S sorts, g asks again,\n\
+? shows all keys, q leaves.\n\n"
              'face 'passepartout-quiet))
     (if (null (plist-get payload :gateways))
-        (insert "There is no messenger.  M-x customize-option RET \
-passepartout-telegram turns one on;\nthen g asks again.\n")
+        (insert "There is no messenger.\n\
+M-x customize-option RET passepartout-telegram turns one on; then g asks again.\n")
       (passepartout-list-head passepartout-gateways--columns)
       (passepartout-list-rows passepartout-gateways--columns
                               (mapcan #'passepartout-gateways--rows

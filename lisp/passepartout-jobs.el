@@ -294,9 +294,9 @@ Its own ID names it; without one its title does, nearest to its line."
               (passepartout-view-line (plist-get job :title) 80)
               job
             (passepartout-jobs--insert job)))
-      (insert "No heading wants work done by itself.  Give one a property \
-PP_RUN that says what\nis to be done, and a timestamp with a repeater that \
-says when; then g shows it here.\n"))))
+      (insert "No heading wants work done by itself.  Give one a property PP_RUN\n\
+that says what is to be done, and a timestamp with a repeater that says when;\n\
+then g shows it here.\n"))))
 
 (defun passepartout-jobs--fetch ()
   "Ask the core for the jobs and draw them."

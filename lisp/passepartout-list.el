@@ -115,8 +115,13 @@
     (cond
      ((= count 0))
      ((or to ahead) (goto-char (or to (car (last ahead)))))
-     (starts (message "There is no further item"))
-     ((derived-mode-p 'outline-mode) (outline-next-visible-heading count)))))
+     ((and (null starts) (derived-mode-p 'outline-mode)
+           (let ((from (point)))
+             (outline-next-visible-heading count)
+             ;; Of no further one it goes to an end of the buffer.
+             (or (outline-on-heading-p)
+                 (progn (goto-char from) nil)))))
+     (t (message "There is no further item")))))
 
 (defun passepartout-list-previous (&optional count)
   "Go to the previous item that can be seen, or COUNT items back."

@@ -100,9 +100,10 @@ your notes are."
               (mapconcat #'abbreviate-file-name (passepartout--directories)
                          ", ")))
      (t
-      (format "%d heading%s of %s file%s in memory%s."
+      (format "%d heading%s of %s file%s %s in memory%s."
               headings (if (= headings 1) "" "s")
-              (or files "some") (if (eql files 1) " is" "s are")
+              (or files "some") (if (eql files 1) "" "s")
+              (if (= headings 1) "is" "are")
               (if passepartout-welcome--took
                   (format ", %.1f seconds after the start"
                           passepartout-welcome--took)
@@ -208,6 +209,18 @@ M-x passepartout-doctor says what works, q leaves.\n"
     (display-buffer (passepartout-welcome--buffer)
                     '(display-buffer-below-selected
                       (window-height . fit-window-to-buffer)))))
+
+;;;###autoload
+(defun passepartout-welcome-make-room ()
+  "Give the answer the room in which the welcome was shown beside the chat."
+  (let ((buffer (get-buffer passepartout-welcome--buffer-name)))
+    (when buffer
+      (dolist (window (get-buffer-window-list buffer nil))
+        ;; Only one that was made for it goes with it.
+        (when (and (not (eq window (selected-window)))
+                   (eq (car-safe (window-parameter window 'quit-restore))
+                       'window))
+          (quit-restore-window window))))))
 
 ;;;; The tour
 

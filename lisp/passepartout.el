@@ -638,6 +638,7 @@ A key that was meant for something else then approves nothing."
 (autoload 'passepartout-welcome "passepartout-welcome"
   "Show how many headings were read, and what to do next." t)
 (autoload 'passepartout-welcome-at-first "passepartout-welcome")
+(autoload 'passepartout-welcome-make-room "passepartout-welcome")
 (autoload 'passepartout-welcome-tour "passepartout-welcome"
   "Watch the recorded tour, in an Emacs of its own." t)
 (autoload 'passepartout-status "passepartout-status"

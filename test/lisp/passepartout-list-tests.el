@@ -330,5 +330,17 @@ keys of its own.")
           (should-error (call-interactively (key-binding (kbd press)))
                         :type 'user-error))))))
 
+(ert-deftest passepartout-list-next-stays-at-the-last-heading ()
+  (with-temp-buffer
+    (insert "No list.\n\n* One\ntext\n* Two\ntext\n")
+    (org-mode)
+    (goto-char (point-min))
+    (dolist (line '(3 5 5))
+      (passepartout-list-next)
+      (should (= (line-number-at-pos) line)))
+    (dolist (line '(3 3))
+      (passepartout-list-previous)
+      (should (= (line-number-at-pos) line)))))
+
 (provide 'passepartout-list-tests)
 ;;; passepartout-list-tests.el ends here

@@ -123,6 +123,28 @@
         (string-match-p "[0-9]+ headings of [0-9]+ files? \\(?:are\\|is\\) in memory, [0-9.]+ seconds"
                         (passepartout-welcome-tests--shown))))))
 
+(ert-deftest passepartout-welcome-makes-room-only-where-it-was-shown-beside ()
+  (passepartout-fake-with
+    (save-window-excursion
+      (delete-other-windows)
+      (let ((chat (selected-window)) shown)
+        (unwind-protect
+            (progn
+              (setq shown (display-buffer
+                           (passepartout-welcome--buffer)
+                           '(display-buffer-below-selected)))
+              (with-selected-window shown (passepartout-welcome-make-room))
+              (should (window-live-p shown))
+              (passepartout-welcome-make-room)
+              (should-not (window-live-p shown))
+              (should (eq (selected-window) chat))
+              ;; A window that was there before is nobody's to close.
+              (setq shown (split-window))
+              (set-window-buffer shown (passepartout-welcome--buffer))
+              (passepartout-welcome-make-room)
+              (should (window-live-p shown)))
+          (kill-buffer passepartout-welcome--buffer-name))))))
+
 ;;;; The tour
 
 (ert-deftest passepartout-welcome-the-tour-has-a-world-of-its-own ()
