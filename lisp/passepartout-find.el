@@ -34,6 +34,7 @@
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-query)
+(require 'passepartout-status)
 (require 'passepartout-view)
 (eval-when-compile (require 'subr-x))
 
@@ -65,6 +66,12 @@
 
 (defvar passepartout-find--note nil
   "What the core says of the input, or nil.")
+
+(defvar passepartout-find--minibuffer nil
+  "The minibuffer in which a heading is being looked for, or nil.")
+
+(defvar passepartout-find--headings nil
+  "How many headings had been read when the last answer came, or nil.")
 
 ;;;; Candidates
 
@@ -176,7 +183,9 @@ Every candidate fits: the core has chosen them."
   "Take PAYLOAD, the answer to INPUT, unless a newer one is wanted."
   (when (equal input passepartout-find--wanted)
     (let ((problem (plist-get payload :error)))
-      (setq passepartout-find--answered input)
+      (setq passepartout-find--answered input
+            passepartout-find--headings
+            (plist-get passepartout-status--last :headings))
       ;; What is half typed may not be readable yet: what was found stays.
       (unless problem
         (setq passepartout-find--candidates
@@ -215,6 +224,21 @@ Every candidate fits: the core has chosen them."
                     (assoc input passepartout-find--candidates))
           (passepartout-find--ask input))))))
 
+(defun passepartout-find--heard (payload _meta)
+  "Ask again when PAYLOAD, a status, says that more notes were read.
+What was found stays until all of them were."
+  (when (and (buffer-live-p passepartout-find--minibuffer)
+             passepartout-find--answered
+             (not (equal passepartout-find--headings
+                         (plist-get payload :headings)))
+             (or (null passepartout-find--candidates)
+                 (passepartout-status-read-p payload)))
+    (setq passepartout-find--headings (plist-get payload :headings)
+          passepartout-find--wanted nil)
+    (passepartout-find--look passepartout-find--minibuffer)))
+
+(passepartout-subscribe :status nil #'passepartout-find--heard)
+
 (defun passepartout-find--changed (&rest _)
   "Ask the core soon: the input has changed."
   (when (timerp passepartout-find--timer)
@@ -225,6 +249,7 @@ Every candidate fits: the core has chosen them."
 
 (defun passepartout-find--setup ()
   "Watch the input of this minibuffer."
+  (setq passepartout-find--minibuffer (current-buffer))
   (add-hook 'after-change-functions #'passepartout-find--changed nil t)
   (unless (string-empty-p (minibuffer-contents-no-properties))
     (passepartout-find--changed)))
@@ -263,7 +288,8 @@ Who has done something else meanwhile is not taken away from it."
   (setq passepartout-find--candidates nil
         passepartout-find--answered nil
         passepartout-find--wanted nil
-        passepartout-find--note nil)
+        passepartout-find--note nil
+        passepartout-find--headings nil)
   (passepartout-start)
   (let ((text (unwind-protect
                   (minibuffer-with-setup-hook
@@ -272,6 +298,7 @@ Who has done something else meanwhile is not taken away from it."
                                      #'passepartout-find--table
                                      nil nil initial
                                      'passepartout-find-history))
+                (setq passepartout-find--minibuffer nil)
                 (when (timerp passepartout-find--timer)
                   (cancel-timer passepartout-find--timer)
                   (setq passepartout-find--timer nil)))))

@@ -234,6 +234,12 @@ mouse-1 shows what a model is told"))
                            files (if (eql files 1) "" "s"))
                  "")))))
 
+(defun passepartout-status-read-p (status)
+  "Return non-nil when STATUS says that all notes were read."
+  (and (natnump (plist-get status :headings))
+       (not (consp (plist-get status :reading)))
+       (not (equal (plist-get status :state) "reading"))))
+
 ;;;###autoload
 (defun passepartout-rescan ()
   "Read the memex again."

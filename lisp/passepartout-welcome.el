@@ -70,9 +70,7 @@
   "Note from PAYLOAD, a status, when memory was read, and show it."
   (when (and passepartout-welcome--began
              (null passepartout-welcome--took)
-             (natnump (plist-get payload :headings))
-             (not (consp (plist-get payload :reading)))
-             (not (equal (plist-get payload :state) "reading")))
+             (passepartout-status-read-p payload))
     (setq passepartout-welcome--took
           (- (funcall passepartout-welcome--clock)
              passepartout-welcome--began)))
@@ -210,7 +208,6 @@ M-x passepartout-doctor says what works, q leaves.\n"
                     '(display-buffer-below-selected
                       (window-height . fit-window-to-buffer)))))
 
-;;;###autoload
 (defun passepartout-welcome-make-room ()
   "Give the answer the room in which the welcome was shown beside the chat."
   (let ((buffer (get-buffer passepartout-welcome--buffer-name)))

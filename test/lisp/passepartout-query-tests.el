@@ -223,6 +223,36 @@
                      :total 0))
         (should (= 2 (length passepartout-find--candidates)))))))
 
+(ert-deftest passepartout-find-asks-again-when-more-was-read ()
+  (passepartout-fake-with
+    (with-temp-buffer
+      (insert "til")
+      (let ((passepartout-find--minibuffer (current-buffer))
+            (passepartout-find--headings nil)
+            (passepartout-find--answered nil)
+            (passepartout-find--wanted nil)
+            (passepartout-find--candidates nil))
+        (cl-letf (((symbol-function 'minibuffer-contents-no-properties)
+                   (lambda () (buffer-string))))
+          (passepartout-find--ask "til")
+          (pcase-dolist
+              (`(,hits ,status ,asked)
+               `((() (:state "idle" :headings 0 :files 0) 2)
+                 (() (:state "idle" :headings 0 :files 0) 2)
+                 (() (:state "reading" :reading (1 3) :headings 1 :files 1) 3)
+                 ;; What was found stays until all was read.
+                 ((,passepartout-query-tests--hit)
+                  (:state "reading" :reading (2 3) :headings 2 :files 2) 3)
+                 (() (:state "idle" :headings 3 :files 3) 4)))
+            (when (gethash (plist-get (car (last (passepartout-fake-sent :query)))
+                                      :request)
+                           passepartout-events--requests)
+              (passepartout-fake-answer
+               :query (apply #'passepartout-query-tests--answer hits)))
+            (passepartout-fake-inject :status status)
+            (should (equal (cons status (length (passepartout-fake-sent :query)))
+                           (cons status asked)))))))))
+
 (ert-deftest passepartout-find-does-not-take-the-user-away ()
   (passepartout-fake-with
     (let ((visited nil) (window (selected-window)))

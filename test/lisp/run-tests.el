@@ -59,6 +59,48 @@ then count for Lisp that is not compiled to machine code, as ours is."
       (when (boundp variable) (set variable nil)))
     (message "This Emacs compiles nothing to machine code: no trampolines")))
 
+;;;; Which commands were called
+
+(defconst passepartout-tests--on-a-screen
+  '(passepartout-find passepartout-menu passepartout-menu-more
+    passepartout-rewrite-menu)
+  "Commands that read keys, and are called in passepartout-screens-tests.el.")
+
+(defun passepartout-tests--commands ()
+  "Load all of the package, and return its commands."
+  (let ((lisp (expand-file-name "../../lisp/" passepartout-tests--folder))
+        commands)
+    (dolist (file (directory-files lisp t "\\`passepartout.*\\.el\\'"))
+      (unless (string-match-p "-\\(?:pkg\\|autoloads\\)\\.el\\'" file)
+        (require (intern (file-name-base file)))))
+    (mapatoms
+     (lambda (name)
+       (when (and (commandp name)
+                  (string-prefix-p "passepartout-" (symbol-name name))
+                  (not (string-search "--" (symbol-name name)))
+                  (file-in-directory-p (or (symbol-file name 'defun) "/") lisp)
+                  (not (memq name passepartout-tests--on-a-screen)))
+         (push name commands))))
+    commands))
+
+(defun passepartout-tests--run-whole ()
+  "Run all tests, and end Emacs; a command that none has called is a failure."
+  (let ((commands (passepartout-tests--commands))
+        (called (make-hash-table :test #'eq))
+        stats)
+    (unless (nthcdr 100 commands) (error "Where are the commands?"))
+    (dolist (command commands)
+      (advice-add command :before
+                  (lambda (&rest _) (puthash command t called))
+                  '((name . passepartout-tests))))
+    (setq stats (ert-run-tests-batch t))
+    (let ((left (seq-remove (lambda (command) (gethash command called))
+                            commands)))
+      (dolist (command left) (message "No test calls %s" command))
+      (kill-emacs (if (and (null left)
+                           (zerop (ert-stats-completed-unexpected stats)))
+                      0 1)))))
+
 (defun passepartout-tests-run ()
   "Load and run everything, then end Emacs with the result."
   (let ((world (passepartout-tests--world))
@@ -85,7 +127,8 @@ then count for Lisp that is not compiled to machine code, as ours is."
     (let ((ert-batch-backtrace-right-margin 200)
           (only (getenv "PASSEPARTOUT_TESTS")))
       (if (not (member (getenv "PASSEPARTOUT_ROAD") '("socket" "tcp" "tls")))
-          (ert-run-tests-batch-and-exit (or only t))
+          (if only (ert-run-tests-batch-and-exit only)
+            (passepartout-tests--run-whole))
         (passepartout-road-install)
         (ert-run-tests-batch-and-exit (passepartout-road-selector only))))))
 
