@@ -52,7 +52,9 @@
           completion-show-help nil
           suggest-key-bindings nil
           split-width-threshold nil
-          native-comp-async-report-warnings-errors nil)
+          ;; Its home is a new one each time: nothing is compiled for it.
+          native-comp-deferred-compilation nil
+          native-comp-jit-compilation nil)
     ;; Emacs 28 and 30 draw the ends of a mode line differently.
     (setq-default mode-line-format
                   '("-- " mode-line-buffer-identification " "
