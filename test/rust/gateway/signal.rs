@@ -497,6 +497,37 @@ fn another_users_program_in_the_place_of_signal_cli_is_noticed_and_names_no_send
 }
 
 #[test]
+fn what_came_is_answered_although_it_is_linked_again_meanwhile() {
+    let (home, daemon) = (home(), Daemon::at_socket());
+    let (begun, asked) = std::sync::mpsc::channel();
+    let (go_on, waits) = std::sync::mpsc::channel::<()>();
+    let waits = Mutex::new(waits);
+    let thinks = says(&["It is serviced in May."]).meanwhile(move || {
+        begun.send(()).expect("the test waits for it");
+        let _ = waits.lock().expect("it is ours").recv_timeout(Duration::from_secs(60));
+    });
+    let server = FakeServer::start([thinks]);
+    let variables = [("SIGNAL_CLI_ADDRESS", daemon.address.clone())];
+    let mut running = Running::begin(&home, &variables, Some(&server));
+    running.let_ann_in(&daemon);
+    daemon.bring(&message(ANN, 2, "when is the boiler serviced?"));
+    asked.recv_timeout(Duration::from_secs(60)).expect("the model is asked");
+    // Behind the one that is answered now.
+    daemon.bring(&message(ANN, 3, "/help"));
+    // It was taken once a stranger's, which came later, is listed.
+    daemon.bring(&message(EVE, 4, "hello?"));
+    running.listed(EVE);
+    let linked = running.ask(":action :gateway :platform \"signal\" :do :link");
+    assert!(linked.contains("is linked"), "{linked}");
+    daemon.bring(&message(ANN, 5, "/deny"));
+    go_on.send(()).expect("the model waits");
+    let sent = daemon.sent(3);
+    assert_eq!(sent[0], "It is serviced in May.");
+    assert!(sent[1].starts_with("Write") && sent[2].starts_with("Commands"), "{sent:?}");
+    assert_eq!(daemon.lock().subscribed, 1, "the connection held");
+}
+
+#[test]
 fn one_messenger_is_linked_while_another_answers() {
     let (home, fake, daemon) = (home(), Fake::start(), Daemon::at_socket());
     let (begun, asked) = std::sync::mpsc::channel();

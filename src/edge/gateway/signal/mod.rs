@@ -184,6 +184,10 @@ impl Messenger for Signal {
         if self.set.is_empty() { self.found.get().map_or("", String::as_str) } else { &self.set }
     }
 
+    fn identity(&self) -> blake3::Hash {
+        blake3::hash(format!("{:?} {}", self.address, self.set).as_bytes())
+    }
+
     async fn linked_as(&self) -> Result<String, Trouble> {
         let line = self.connected().await?;
         let mut early = Early::default();
