@@ -39,6 +39,9 @@ const PRIVATE: &str = "The answer drew on private notes, so it is not sent here;
 /// What is said at the next start of what was taken and not answered.
 const CUT_OFF: &str = "Passepartout ended before it had answered you. Your last message was not asked again: look in Emacs \
                        what was done, or send it again.";
+/// What is said in the place of a plan that could not be sent as long as its token counted.
+const TOO_LATE: &str =
+    "A plan could not be sent in time, so its token counts no more; /plans shows what waits, with new ones.";
 /// What such a channel may do.
 pub(in crate::edge) const RIGHTS: Rights = Rights { read: true, propose: true, ..Rights::NONE };
 
@@ -304,9 +307,16 @@ async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut m
                 tokio::time::sleep(PACE.1).await;
             }
             let (grant, of_plan) = (desk.grant(), may_stand_in(text));
-            // A plan goes nowhere once the sender may not decide any more, or not as it may since.
+            // A plan goes nowhere once the sender may not decide any more, or not as it may since, nor when its token counts no
+            // more.
             let granted = || !of_plan || here.gateway_decides(platform, &chat) == grant;
-            let sent = sender.say(&chat, text, &|| here.gateway_allows(platform, &chat) && granted()).await;
+            let until = if of_plan { desk.until(text) } else { None };
+            let in_time = || until.is_none_or(|until| here.clock.now() < until);
+            let allowed = || here.gateway_allows(platform, &chat);
+            let mut sent = sender.say(&chat, text, &|| allowed() && granted() && in_time()).await;
+            if sent.is_ok() && !in_time() {
+                sent = sender.say(&chat, TOO_LATE, &allowed).await;
+            }
             if let Err(trouble) = sent {
                 here.say(LogLevel::Warning, &format!("an answer could not be sent by {}: {trouble}", platform.name()));
                 here.note_gateway(platform, None, &trouble.to_string());
