@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// The variable of Telegram's token.
-const TOKEN: &str = "TELEGRAM_BOT_TOKEN";
+/// The variable of Telegram's token. What we start has no use for it.
+pub(in crate::edge) const TOKEN: &str = "TELEGRAM_BOT_TOKEN";
 /// What is said where only Emacs may decide.
 const IN_EMACS: &str = "who may reach the agent by a messenger is decided in Emacs: M-x passepartout-gateways";
 
