@@ -419,7 +419,7 @@ async fn a_conversation_that_drew_on_private_notes_stays_in_emacs() {
     assert_eq!((back.about.privacy, back.about.files), (Privacy::Private, vec![chat.home.file("home.org")]));
     let why = "it has to do with private notes";
     assert_eq!(chat.ask("/plans"), format!("Plan {} waits for your yes in Emacs: {why}.", back.id));
-    assert!(chat.ask(&format!("/approve {shown}")).contains("no longer waits"));
+    assert!(chat.ask(&format!("/approve {shown}")).contains("is replaced"));
     let refused = approve(&chat.engine, &chat_origin("7"), &waiting(&chat.engine)).await.expect_err("it is private");
     assert!(refused.contains("draws on private notes"), "{refused}");
 }

@@ -16,6 +16,7 @@ use crate::edge::gateway::{Messenger, Trouble};
 use crate::edge::token::may_stand_in;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::{Mutex, Notify, mpsc};
@@ -311,10 +312,15 @@ async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut m
             // more.
             let granted = || !of_plan || here.gateway_decides(platform, &chat) == grant;
             let until = if of_plan { desk.until(text) } else { None };
-            let in_time = || until.is_none_or(|until| here.clock.now() < until);
+            let late = AtomicBool::new(false);
+            let in_time = || {
+                let counts = until.is_none_or(|until| here.clock.now() < until);
+                late.fetch_or(!counts, Ordering::Relaxed);
+                counts
+            };
             let allowed = || here.gateway_allows(platform, &chat);
             let mut sent = sender.say(&chat, text, &|| allowed() && granted() && in_time()).await;
-            if sent.is_ok() && !in_time() {
+            if sent.is_ok() && late.load(Ordering::Relaxed) {
                 sent = sender.say(&chat, TOO_LATE, &allowed).await;
             }
             if let Err(trouble) = sent {
