@@ -16,13 +16,17 @@ pub struct Rights {
     pub see_private: bool,
     /// It is a human's own by its road, and not by what the user granted to a program.
     pub own: bool,
+    /// The number of the grant that these rights stand on, where it may be taken back while they are used.
+    pub grant: Option<u64>,
 }
 
 impl Rights {
     /// A human's own channel on this machine.
-    pub const HUMAN: Rights = Rights { read: true, propose: true, approve: true, see_private: true, own: true };
+    pub const HUMAN: Rights =
+        Rights { read: true, propose: true, approve: true, see_private: true, own: true, grant: None };
     /// What nothing has been granted to.
-    pub const NONE: Rights = Rights { read: false, propose: false, approve: false, see_private: false, own: false };
+    pub const NONE: Rights =
+        Rights { read: false, propose: false, approve: false, see_private: false, own: false, grant: None };
 
     /// Returns whether what only a human does may be done by it without a plan: to move the focus, to choose who is asked,
     /// to count a note from outside as one's own, to go back in time. Who was granted to decide about plans may not.

@@ -26,6 +26,7 @@ pub mod origin;
 pub mod own_file;
 pub mod panics;
 pub mod peers;
+mod plan_text;
 pub mod project;
 pub mod provider;
 pub mod random;

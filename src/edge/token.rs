@@ -159,6 +159,12 @@ impl Tokens {
         }
     }
 
+    /// Returns until when the first of our tokens counts that stand in a text; `None` when there is none.
+    pub(in crate::edge) fn until(&self, text: &str) -> Option<Timestamp> {
+        let found = self.places(text).into_iter();
+        found.filter_map(|(at, _)| self.issued.get(at)).map(|issued| issued.until).min()
+    }
+
     /// Counts a wrong one.
     fn wrong(&mut self) -> Typed {
         self.wrong += 1;

@@ -156,7 +156,12 @@ fn token(sent: &str) -> String {
 }
 
 fn chat_origin(sender: &str) -> Origin {
-    let rights = Rights { read: true, propose: true, approve: true, ..Rights::NONE };
+    chat_origin_by(sender, 1)
+}
+
+/// The same, under a grant of another number than the first.
+fn chat_origin_by(sender: &str, grant: u64) -> Origin {
+    let rights = Rights { read: true, propose: true, approve: true, grant: Some(grant), ..Rights::NONE };
     Origin { source: Source::Gateway, session: SessionId(format!("telegram-{sender}")), rights }
 }
 
@@ -306,7 +311,10 @@ async fn what_was_taken_back_or_changed_meanwhile_decides_nothing() {
     let args = json!({"id": "paint", "state": "DONE"}).as_object().cloned().expect("an object");
     let new = engine.edit_plan(&origin(), &old.id.0, args).await.expect("it is judged anew");
     let refused = chat.ask(&format!("/approve {second}"));
-    assert_eq!(refused, format!("Nothing was decided: plan {} no longer waits: it is replaced.", old.id));
+    let said = format!("Nothing was decided: plan {} is replaced; /plans shows what waits, with new ones.", old.id);
+    assert_eq!(refused, said);
+    let logged = "did not count: plan";
+    assert!(engine.log_lines(1_000).iter().any(|line| line.text.contains(logged)), "Emacs has the reason");
     assert_eq!(status(&engine, &new), PlanStatus::Pending);
     // Between showing and approving it becomes private.
     let third = token(&chat.ask("/plans"));
@@ -324,8 +332,44 @@ async fn what_was_taken_back_or_changed_meanwhile_decides_nothing() {
     chat.write(7, &format!("/approve {fourth}"));
     let next = chat.number + 1;
     tokio::task::block_in_place(|| chat.fake.until(|heard| heard.offsets.contains(&next).then_some(())));
-    assert!(approve(&engine, &chat_origin("7"), &new).await.is_err());
+    for grant in 1..10 {
+        assert!(approve(&engine, &chat_origin_by("7", grant), &new).await.is_err());
+    }
     assert_eq!(status(&engine, &new), PlanStatus::Pending);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_counts_by_the_grant_that_it_began_under_alone() {
+    let mut chat = Chat::granted(NOTES, [mark("tiles"), says("Fine.")]).await;
+    token(&chat.ask("the tiles are ordered"));
+    let (engine, plan) = (chat.engine.clone(), waiting(&chat.engine));
+    engine.decide_no_more(&origin(), Platform::Telegram, "7").await.expect("it is taken back");
+    engine.let_decide(&origin(), Platform::Telegram, "7").await.expect("it is granted again");
+    let none = chat_origin("7");
+    let none = Origin { rights: Rights { grant: None, ..none.rights }, ..none };
+    for from in [chat_origin("7"), chat_origin_by("7", 3), none] {
+        let refused = approve(&engine, &from, &plan).await.expect_err("it is another grant");
+        assert!(refused.contains("may not decide about plans"), "{refused}");
+    }
+    assert_eq!(status(&engine, &plan), PlanStatus::Pending);
+    approve(&engine, &chat_origin_by("7", 2), &plan).await.expect("this is the one that counts");
+    assert!(chat.tiles_are_done());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_not_sent_when_its_token_counts_no_more() {
+    let mut chat = Chat::granted(NOTES, [mark("tiles")]).await;
+    let wait = json!({ "ok": false, "parameters": { "retry_after": 1 } }).to_string();
+    chat.fake.heard.0.lock().expect("it is ours").refusals.push((429, wait));
+    chat.write(7, "the tiles are ordered");
+    tokio::task::block_in_place(|| {
+        chat.fake.until(|heard| (heard.refusals.is_empty() && heard.sent.is_empty()).then_some(()));
+    });
+    // Telegram wants a second of the real clock; meanwhile the token's time passes.
+    chat.home.clock.advance_seconds(15 * 60);
+    let said = chat.hear(1).remove(0).1;
+    assert!(said.starts_with("A plan could not be sent in time") && !said.contains("/approve"), "{said}");
+    token(&chat.ask("/plans"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -375,7 +419,7 @@ async fn a_conversation_that_drew_on_private_notes_stays_in_emacs() {
     assert_eq!((back.about.privacy, back.about.files), (Privacy::Private, vec![chat.home.file("home.org")]));
     let why = "it has to do with private notes";
     assert_eq!(chat.ask("/plans"), format!("Plan {} waits for your yes in Emacs: {why}.", back.id));
-    assert!(chat.ask(&format!("/approve {shown}")).contains("no longer waits"));
+    assert!(chat.ask(&format!("/approve {shown}")).contains("is replaced"));
     let refused = approve(&chat.engine, &chat_origin("7"), &waiting(&chat.engine)).await.expect_err("it is private");
     assert!(refused.contains("draws on private notes"), "{refused}");
 }

@@ -180,7 +180,7 @@ pub(crate) struct Heard {
     /// Answers to polls to come: a status and a body.
     polls: Vec<(u16, String)>,
     /// Answers to sending to come, in place of taking it.
-    refusals: Vec<(u16, String)>,
+    pub(crate) refusals: Vec<(u16, String)>,
 }
 
 /// A fake Telegram.

@@ -19,6 +19,7 @@ use crate::edge::engine::delegation::Reported;
 use crate::edge::engine::once::Once;
 use crate::edge::engine::record::Finished;
 use crate::edge::engine::turns::{Ask, Decided};
+use crate::edge::plan_text;
 use crate::edge::stderr::complain;
 use crate::edge::store::owner_of;
 use parking_lot::Mutex;
@@ -519,7 +520,7 @@ pub(super) fn print_turn(
         writeln!(out, "Refused: {}{ask}", readable(&told.text))?;
     }
     for plan in &plans {
-        writeln!(out, "\n{}", plans::whole(plan))?;
+        writeln!(out, "\n{}", plan_text::whole(plan))?;
         writeln!(out, "It waits. Approve it with: passepartout plans approve {}{}", plan.id, options(place))?;
     }
     Ok(status)

@@ -8,6 +8,7 @@ use crate::edge::cli::session::{block_on, blocking, engine, origin, owner, somew
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::turns::Decided;
+use crate::edge::plan_text;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub(super) fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failu
             if json {
                 writeln!(out, "{}", plans::json(&plan))?
             } else {
-                writeln!(out, "{}", plans::whole(&plan))?
+                writeln!(out, "{}", plan_text::whole(&plan))?
             }
             Ok(DONE)
         }),
@@ -37,7 +38,7 @@ pub(super) fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failu
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
                 let known = engine.plan(&plan);
                 let found = known.ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
-                if !plans::confirmed(&plans::whole(&found), &found.id.0, out)? {
+                if !plans::confirmed(&plan_text::whole(&found), &found.id.0, out)? {
                     writeln!(out, "Nothing was done.")?;
                     return Ok(DONE);
                 }
@@ -74,7 +75,7 @@ fn approve_beside(plan: &str, place: &Place, out: &mut dyn Write) -> Result<Opti
         let found = engine.plan(plan);
         engine.close().await;
         let found = found.ok_or_else(|| format!("there is no plan {plan}; see: passepartout plans list"))?;
-        if !tokio::task::block_in_place(|| plans::confirmed(&plans::whole(&found), &found.id.0, out))? {
+        if !tokio::task::block_in_place(|| plans::confirmed(&plan_text::whole(&found), &found.id.0, out))? {
             writeln!(out, "Nothing was done.")?;
             return Ok(Some(DONE));
         }

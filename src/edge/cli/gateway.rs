@@ -10,6 +10,7 @@ use crate::edge::cli::session::{block_on, origin, owner, readable, say, with_eng
 use crate::edge::cli::terminal;
 use crate::edge::engine::Engine;
 use crate::edge::engine::boot::Keep;
+use crate::edge::engine::gateways::TOKEN;
 use crate::edge::env_file::{LONGEST_KEY, key_in};
 use crate::edge::peers::lineage::not_started_by_us;
 use crate::edge::runtime::gateways;
@@ -99,7 +100,7 @@ fn token(place: &Place, platform: Platform, new: bool) -> Result<Option<Secret>,
     if !(piped || new) && is_configured(place, platform)? {
         return Ok(None);
     }
-    if std::env::var_os("TELEGRAM_BOT_TOKEN").is_some_and(|token| !token.is_empty()) {
+    if std::env::var_os(TOKEN).is_some_and(|token| !token.is_empty()) {
         return Err(
             "TELEGRAM_BOT_TOKEN of the environment counts before a token that is stored; change it there".into()
         );

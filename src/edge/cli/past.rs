@@ -12,6 +12,7 @@ use crate::edge::clock::local;
 use crate::edge::engine::boot::Keep;
 use crate::edge::engine::past::{blame_json, blame_text};
 use crate::edge::engine::time::{self, Preview, Reach, Wish};
+use crate::edge::plan_text;
 use serde_json::json;
 use std::io::Write;
 
@@ -127,7 +128,7 @@ impl Manner {
 
 /// Returns all that a human must see of what would happen.
 fn whole(preview: &Preview) -> String {
-    format!("{}\n{}", exact(&preview.title), plans::folded_text(&preview.text))
+    format!("{}\n{}", exact(&preview.title), plan_text::folded_text(&preview.text))
 }
 
 fn nothing_done(out: &mut dyn Write) -> Result<u8, Failure> {

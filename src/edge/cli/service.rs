@@ -11,6 +11,7 @@ use crate::domain::inert::exact;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::run::{DONE, FAILED, Failure};
 use crate::edge::cli::terminal;
+use crate::edge::engine::gateways::TOKEN;
 use crate::edge::own_file::replace;
 use crate::edge::peers::lineage::not_started_by_us;
 use crate::edge::runtime::lobby::{FILES_EACH, MOST};
@@ -269,8 +270,9 @@ fn word(text: &str) -> Result<String, Failure> {
 
 /// Has the user's systemd do something.
 fn systemctl(words: &[&str]) -> Result<(), String> {
-    let ran =
-        std::process::Command::new("systemctl").arg("--user").args(words).stdin(std::process::Stdio::null()).output();
+    let mut command = std::process::Command::new("systemctl");
+    command.arg("--user").args(words).stdin(std::process::Stdio::null()).env_remove(TOKEN);
+    let ran = command.output();
     match ran {
         Ok(ran) if ran.status.success() => Ok(()),
         Ok(ran) => Err(String::from_utf8_lossy(&ran.stderr).trim().to_string()),

@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// The variable of Telegram's token.
-const TOKEN: &str = "TELEGRAM_BOT_TOKEN";
+/// The variable of Telegram's token. What we start has no use for it.
+pub(in crate::edge) const TOKEN: &str = "TELEGRAM_BOT_TOKEN";
 /// What is said where only Emacs may decide.
 const IN_EMACS: &str = "who may reach the agent by a messenger is decided in Emacs: M-x passepartout-gateways";
 
@@ -266,18 +266,21 @@ impl Engine {
         self.with_gateway(platform, |gateway| gateway.linked.then(|| gateway.door.decides(sender)).flatten())
     }
 
-    /// Says whether a channel may decide about a plan at this moment: of a messenger, whether the user lets the sender, and
-    /// the plan is one of that conversation. All others are looked at where they come in.
+    /// Says whether a channel may decide about a plan at this moment: of a messenger, whether the user still lets the sender
+    /// by the same grant, and the plan is one of that conversation. All others are looked at where they come in.
     pub(super) fn may_decide_now(&self, plan: &FlightPlan, origin: &Origin) -> Result<(), String> {
         let granted = || {
             let (platform, sender) = chat_of(&origin.session)?;
             self.gateway_decides(platform, sender)
         };
-        let is_own = || plan.session == origin.session;
-        match origin.source == Source::Gateway && !(is_own() && granted().is_some()) {
-            true => Err("this sender may not decide about plans; that is decided in Emacs".to_string()),
-            false => Ok(()),
+        if origin.source != Source::Gateway {
+            return Ok(());
         }
+        let granted = granted();
+        if plan.session != origin.session || granted.is_none() || granted != origin.rights.grant {
+            return Err("this sender may not decide about plans; that is decided in Emacs".to_string());
+        }
+        Ok(())
     }
 
     /// Returns a text without the keys of the vault and other secrets.

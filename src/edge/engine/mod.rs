@@ -484,7 +484,7 @@ impl Engine {
     }
 
     /// Does the same with a line that is so private: a model is told none that is more private than what stands beside it.
-    pub(super) fn say_of(&self, level: LogLevel, privacy: Privacy, text: &str) {
+    pub(in crate::edge) fn say_of(&self, level: LogLevel, privacy: Privacy, text: &str) {
         let text = crate::domain::gate::secret::mask(&self.vault.mask(text)).0;
         let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let line = Line { at: self.clock.now(), level, text, privacy };

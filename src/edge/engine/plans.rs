@@ -163,6 +163,10 @@ impl Engine {
         let settling = Settling::of(plan);
         let approval = self.claim(&plan.id, PlanStatus::Approved, |plan| {
             let approval = Approval::new(plan, shown, origin, now).map_err(|refused| refused.to_string())?;
+            // Files were looked at a moment ago; that it drew on something private since is known here.
+            if origin.source == Source::Gateway && self.known_privacy(&plan.session).is_kept() {
+                return Err(Refused::Kept(plan.id.clone()).to_string());
+            }
             self.may_decide_now(plan, origin).map(|()| approval)
         })?;
         // From the claim on: while it is being stored, the turn may be stopped.

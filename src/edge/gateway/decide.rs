@@ -9,14 +9,15 @@ use crate::domain::gateway::Platform;
 use crate::domain::gateway::split::{Limit, split};
 use crate::domain::id::PlanId;
 use crate::domain::inert::{exact, is_drawn_in_order};
+use crate::domain::label::Privacy;
 use crate::domain::port::LogLevel;
 use crate::domain::signal::{Origin, Rights, Source};
 use crate::domain::tool::approved_in_emacs_alone;
-use crate::edge::cli::plans::{folded_at, unfolded};
 use crate::edge::engine::Engine;
 use crate::edge::engine::gateways::session_of;
 use crate::edge::engine::turns::Decided;
 use crate::edge::gateway::serve::{self, History, told};
+use crate::edge::plan_text::{folded_at, unfolded};
 use crate::edge::token::{ASTRAY, OVER, Tokens, Typed};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -43,6 +44,8 @@ const UNKNOWN: &str = "This token was not shown here, was used already, or Passe
 /// What is said of a token to who may not decide.
 const NOT_HERE: &str =
     "Plans are not decided about here; they wait in Emacs. Nothing was decided, and that token counts no more.";
+/// Why a plan has no token; the system's own words stay here.
+const NO_RANDOM: &str = "the system gives no random bytes for a token";
 /// Where another token is had from.
 const AGAIN: &str = "/plans shows what waits, with new ones";
 
@@ -161,10 +164,11 @@ impl Desk {
             None => return vec![NAMELESS.to_string()],
         };
         let session = session_of(self.platform, &self.chat);
-        let origin = Origin { source: Source::Gateway, session, rights: RIGHTS };
+        // It is under the grant that the plan was shown under; another one that was given meanwhile is not this one.
+        let origin = Origin { source: Source::Gateway, session, rights: Rights { grant: self.grant, ..RIGHTS } };
         let finished = match engine.decide(&origin, &id.0, decided, engine.new_turn(), &mut |_| {}).await {
             Ok(finished) => finished,
-            Err(why) => return vec![format!("Nothing was decided: {}.", engine.masked(&why))],
+            Err(why) => return vec![self.undecided(engine, id, &why)],
         };
         let became = engine.with_plan(&id.0, |plan| format!("Plan {id} is {}.", plan.status.name()));
         let offer = self.offer(engine, &finished.report.plans).await;
@@ -172,6 +176,26 @@ impl Desk {
         let said = became.into_iter().chain(told(engine, &finished.report)).chain(offer.said);
         let said = said.collect::<Vec<_>>().join("\n\n");
         std::iter::once(said).chain(offer.plan).collect()
+    }
+
+    /// Says that a decision did not count, and what to do next. Why is told in Emacs alone: it may name what is on this machine.
+    fn undecided(&self, engine: &Engine, id: &PlanId, why: &str) -> String {
+        let (who, by) = (&self.chat, self.platform.name());
+        let text = format!("a decision about plan {id} by {by} (sender {who}) did not count: {why}");
+        engine.say_of(LogLevel::Warning, Privacy::Private, &text);
+        match engine.with_plan(&id.0, |plan| (plan.status == PlanStatus::Pending, plan.status.name())) {
+            Some((true, _)) => format!(
+                "Nothing was decided: plan {id} waits still. Emacs shows why in its log; /plans shows the plan as it is now, \
+                 with a new token."
+            ),
+            Some((false, status)) => format!("Nothing was decided: plan {id} is {status}; {AGAIN}."),
+            None => format!("Nothing was decided: plan {id} is gone; {AGAIN}."),
+        }
+    }
+
+    /// Returns until when the token counts that stands in a text; `None` when none of ours does.
+    pub(super) fn until(&self, text: &str) -> Option<jiff::Timestamp> {
+        self.tokens.lock().until(text)
     }
 
     /// Says why a plan that waits may not be decided about here any more.
@@ -217,7 +241,10 @@ impl Desk {
                 Ok(_) if whole.is_some() => more += 1,
                 Ok(text) => match self.tokens.lock().issue(&plan.id, &plan.shown(), engine.clock.now()) {
                     Ok(token) => whole = Some(with_token(&text, &token)),
-                    Err(why) => said.push(format!("Plan {} waits for your yes in Emacs: {why}.", plan.id)),
+                    Err(why) => {
+                        engine.say(LogLevel::Error, &why);
+                        said.push(format!("Plan {} waits for your yes in Emacs: {NO_RANDOM}.", plan.id));
+                    }
                 },
             }
         }
@@ -289,7 +316,7 @@ mod tests {
     use crate::domain::gate::plan::About;
     use crate::domain::gate::{Facts, Opinion, Reason, Trace, Verdict, secret};
     use crate::domain::id::{SessionId, TurnId};
-    use crate::domain::label::{Labels, Privacy};
+    use crate::domain::label::Labels;
     use crate::domain::tool::Toolbox;
 
     fn plan(title: &str, why: &str) -> FlightPlan {

@@ -25,6 +25,9 @@ pub(in crate::edge) trait Messenger: Send + Sync {
     /// Returns by which account it is reached; marks of what comes are those of one account. It is no secret.
     fn account(&self) -> &str;
 
+    /// Returns a hash of what it was made from: two with one hash are reached the same way.
+    fn identity(&self) -> blake3::Hash;
+
     /// Finds out under what name it is linked.
     async fn linked_as(&self) -> Result<String, Trouble>;
 

@@ -1,5 +1,6 @@
 //! Serves one messenger: takes what comes, in order and once, runs a turn for each message of who was let in, and answers.
 
+use crate::domain::gateway::seen::Seen;
 use crate::domain::gateway::split::split;
 use crate::domain::gateway::{Arrived, Meaning, Message, meaning};
 use crate::domain::id::SessionId;
@@ -15,9 +16,10 @@ use crate::edge::gateway::{Messenger, Trouble};
 use crate::edge::token::may_stand_in;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -38,19 +40,27 @@ const PRIVATE: &str = "The answer drew on private notes, so it is not sent here;
 /// What is said at the next start of what was taken and not answered.
 const CUT_OFF: &str = "Passepartout ended before it had answered you. Your last message was not asked again: look in Emacs \
                        what was done, or send it again.";
+/// What is said in the place of a plan that could not be sent as long as its token counted.
+const TOO_LATE: &str =
+    "A plan could not be sent in time, so its token counts no more; /plans shows what waits, with new ones.";
 /// What such a channel may do.
 pub(in crate::edge) const RIGHTS: Rights = Rights { read: true, propose: true, ..Rights::NONE };
 
 /// Sends, at the pace that a messenger wants.
 struct Sender {
-    messenger: Arc<dyn Messenger>,
+    /// As it is linked now.
+    messenger: parking_lot::Mutex<Arc<dyn Messenger>>,
     next: Mutex<Option<Instant>>,
 }
 
 impl Sender {
+    fn messenger(&self) -> Arc<dyn Messenger> {
+        self.messenger.lock().clone()
+    }
+
     /// Sends a text in as many messages as it takes, as long as it may be: what was taken back meanwhile holds up the rest.
     async fn say(&self, to: &str, text: &str, may: &(dyn Fn() -> bool + Sync)) -> Result<(), Trouble> {
-        for (at, part) in split(text, self.messenger.platform().limit()).iter().enumerate() {
+        for (at, part) in split(text, self.messenger().platform().limit()).iter().enumerate() {
             if at > 0 {
                 tokio::time::sleep(PACE.1).await;
             }
@@ -66,7 +76,7 @@ impl Sender {
             if !may() {
                 return Ok(());
             }
-            let Err(trouble) = self.messenger.send(to, part).await else { return Ok(()) };
+            let Err(trouble) = self.messenger().send(to, part).await else { return Ok(()) };
             tried += 1;
             let hopeless = match trouble {
                 Trouble::Refused | Trouble::Rejected(_) | Trouble::Unsent(_) => true,
@@ -102,55 +112,102 @@ fn wait(trouble: &Trouble, tried: u32) -> Duration {
     }
 }
 
-/// Serves a messenger until its token is refused, or the engine is gone.
-pub(in crate::edge) async fn serve(engine: Weak<Engine>, messenger: Arc<dyn Messenger>) {
-    let sender = Arc::new(Sender { messenger: messenger.clone(), next: Mutex::default() });
-    let (mut chats, mut tried) =
-        (Chats { engine: engine.clone(), sender, open: HashMap::new(), tasks: JoinSet::new() }, 0);
-    let (platform, mut named, mut waiting) = (messenger.platform(), false, VecDeque::new());
-    loop {
-        let Some(seen) = engine.upgrade().map(|engine| engine.gateway_seen(platform, messenger.account())) else {
+/// One messenger that is served. What came and was not answered yet stays here while it is linked again.
+pub(in crate::edge) struct Service {
+    engine: Weak<Engine>,
+    messenger: Arc<dyn Messenger>,
+    chats: Chats,
+    /// What came and is not taken yet.
+    waiting: VecDeque<Arrived>,
+    /// It said under what name it is linked.
+    named: bool,
+    /// Those whose messages were cut off were told.
+    told: bool,
+}
+
+impl Service {
+    pub(in crate::edge) fn new(engine: Weak<Engine>, messenger: Arc<dyn Messenger>) -> Service {
+        let sender = Arc::new(Sender { messenger: parking_lot::Mutex::new(messenger.clone()), next: Mutex::default() });
+        let chats = Chats { engine: engine.clone(), sender, open: HashMap::new(), tasks: JoinSet::new() };
+        Service { engine, messenger, chats, waiting: VecDeque::new(), named: false, told: false }
+    }
+
+    /// Goes on with a messenger as it is linked now; with the one that there was, where it is reached the same way.
+    pub(in crate::edge) fn link(&mut self, messenger: Arc<dyn Messenger>) {
+        self.named = false;
+        if self.messenger.identity() == messenger.identity() {
             return;
-        };
-        let came = match named {
+        }
+        if self.messenger.account() != messenger.account() {
+            // It is not noted as taken, so the other account brings it again when it is linked.
+            self.waiting.clear();
+        }
+        *self.chats.sender.messenger.lock() = messenger.clone();
+        self.messenger = messenger;
+    }
+
+    /// Serves until something about it changed, and returns true then; false when its token is refused.
+    pub(in crate::edge) async fn run(&mut self, changed: &Notify) -> bool {
+        let (platform, mut tried) = (self.messenger.platform(), 0);
+        loop {
+            let Some(seen) = self.engine.upgrade().map(|here| here.gateway_seen(platform, self.messenger.account()))
+            else {
+                return true;
+            };
+            // What was received is there at once or not at all: to be woken meanwhile loses nothing.
+            let came = tokio::select! {
+                came = self.next(&seen) => came,
+                () = changed.notified() => return true,
+            };
+            let Some(here) = self.engine.upgrade() else { return true };
+            let some = came.as_ref().is_ok_and(|arrived| !arrived.is_empty());
+            let trouble = match came {
+                Ok(arrived) => {
+                    self.waiting.extend(arrived);
+                    self.named = true;
+                    if !std::mem::replace(&mut self.told, true) {
+                        self.chats.say_cut_off(&here);
+                    }
+                    self.chats.take(&here, &mut self.waiting).await.err()
+                }
+                Err(trouble) => Some(trouble),
+            };
+            let Some(trouble) = trouble else {
+                if tried > 0 || some {
+                    here.note_gateway(platform, None, "running");
+                }
+                tried = 0;
+                continue;
+            };
+            tried += 1;
+            if tried == 1 || trouble == Trouble::Refused {
+                here.say(LogLevel::Warning, &format!("the gateway {}: {trouble}", platform.name()));
+            }
+            here.note_gateway(platform, None, &trouble.to_string());
+            drop(here);
+            if trouble == Trouble::Refused {
+                return false;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(wait(&trouble, tried)) => {}
+                () = changed.notified() => return true,
+            }
+        }
+    }
+
+    /// Returns what comes next; nothing, when it said its name only.
+    async fn next(&self, seen: &Seen) -> Result<Vec<Arrived>, Trouble> {
+        match self.named {
             // What could not be stored comes from nowhere else again.
-            true if !waiting.is_empty() => Ok(Vec::new()),
-            true => messenger.receive(&seen).await.map(|arrived| seen.fresh(arrived)),
-            false => messenger.linked_as().await.map(|name| {
-                named = true;
-                engine.upgrade().iter().for_each(|engine| {
-                    engine.note_gateway(platform, Some(&name), "running");
-                    chats.say_cut_off(engine);
-                });
-                Vec::new()
-            }),
-        };
-        let Some(here) = engine.upgrade() else { return };
-        let some = came.as_ref().is_ok_and(|arrived| !arrived.is_empty());
-        let trouble = match came {
-            Ok(arrived) => {
-                waiting.extend(arrived);
-                chats.take(&here, &mut waiting).await.err()
+            true if !self.waiting.is_empty() => Ok(Vec::new()),
+            true => self.messenger.receive(seen).await.map(|arrived| seen.fresh(arrived)),
+            false => {
+                let name = self.messenger.linked_as().await?;
+                let platform = self.messenger.platform();
+                self.engine.upgrade().iter().for_each(|here| here.note_gateway(platform, Some(&name), "running"));
+                Ok(Vec::new())
             }
-            Err(trouble) => Some(trouble),
-        };
-        let Some(trouble) = trouble else {
-            if tried > 0 || some {
-                here.note_gateway(platform, None, "running");
-            }
-            tried = 0;
-            continue;
-        };
-        tried += 1;
-        if tried == 1 || trouble == Trouble::Refused {
-            here.say(LogLevel::Warning, &format!("the gateway {}: {trouble}", platform.name()));
         }
-        here.note_gateway(platform, None, &trouble.to_string());
-        drop(here);
-        if trouble == Trouble::Refused {
-            return;
-        }
-        tokio::time::sleep(wait(&trouble, tried)).await;
     }
 }
 
@@ -166,7 +223,7 @@ impl Chats {
     /// Takes what came, in order. That it came is stored first: what was begun is never begun again. What could not be
     /// stored stays there.
     async fn take(&mut self, engine: &Arc<Engine>, arrived: &mut VecDeque<Arrived>) -> Result<(), Trouble> {
-        let platform = self.sender.messenger.platform();
+        let platform = self.sender.messenger().platform();
         while let Some(one) = arrived.front() {
             let unstored = |_| Trouble::Passing("what came cannot be noted in the store, so nothing is taken");
             let message = one.message.clone().filter(|message| engine.gateway_lets_in(platform, message));
@@ -175,7 +232,7 @@ impl Chats {
                 engine.count_open(platform, &message.sender, 1).await;
             }
             let marked = match one.mark.is_kept(message.is_some()) {
-                true => engine.mark_gateway(platform, self.sender.messenger.account(), &one.mark).await,
+                true => engine.mark_gateway(platform, self.sender.messenger().account(), &one.mark).await,
                 false => Ok(()),
             };
             if let Err(why) = marked {
@@ -195,7 +252,7 @@ impl Chats {
     /// Tells those whose messages were cut off when this was served last. Nothing of theirs is asked again: what was begun
     /// may have been done.
     fn say_cut_off(&mut self, engine: &Arc<Engine>) {
-        let platform = self.sender.messenger.platform();
+        let platform = self.sender.messenger().platform();
         for (chat, open) in engine.cut_off(platform) {
             let (engine, sender) = (engine.clone(), self.sender.clone());
             self.tasks.spawn(async move {
@@ -210,7 +267,7 @@ impl Chats {
 
     async fn hand_on(&mut self, engine: &Arc<Engine>, message: Message) {
         while self.tasks.try_join_next().is_some() {}
-        let (platform, chat) = (self.sender.messenger.platform(), message.sender.clone());
+        let (platform, chat) = (self.sender.messenger().platform(), message.sender.clone());
         if self.open.get(&chat).is_none_or(mpsc::Sender::is_closed) {
             let (into, messages) = mpsc::channel(WAITING);
             self.tasks.spawn(converse(self.engine.clone(), self.sender.clone(), chat.clone(), messages));
@@ -229,7 +286,7 @@ pub(super) type History = VecDeque<Said>;
 
 /// Answers the messages of one conversation, one after the other.
 async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut messages: mpsc::Receiver<Message>) {
-    let platform = sender.messenger.platform();
+    let platform = sender.messenger().platform();
     let mut history = History::new();
     let Some(mut desk) = engine.upgrade().map(|here| Desk::new(&here, platform, &chat)) else { return };
     while let Some(message) = messages.recv().await {
@@ -251,9 +308,21 @@ async fn converse(engine: Weak<Engine>, sender: Arc<Sender>, chat: String, mut m
                 tokio::time::sleep(PACE.1).await;
             }
             let (grant, of_plan) = (desk.grant(), may_stand_in(text));
-            // A plan goes nowhere once the sender may not decide any more, or not as it may since.
+            // A plan goes nowhere once the sender may not decide any more, or not as it may since, nor when its token counts no
+            // more.
             let granted = || !of_plan || here.gateway_decides(platform, &chat) == grant;
-            let sent = sender.say(&chat, text, &|| here.gateway_allows(platform, &chat) && granted()).await;
+            let until = if of_plan { desk.until(text) } else { None };
+            let late = AtomicBool::new(false);
+            let in_time = || {
+                let counts = until.is_none_or(|until| here.clock.now() < until);
+                late.fetch_or(!counts, Ordering::Relaxed);
+                counts
+            };
+            let allowed = || here.gateway_allows(platform, &chat);
+            let mut sent = sender.say(&chat, text, &|| allowed() && granted() && in_time()).await;
+            if sent.is_ok() && late.load(Ordering::Relaxed) {
+                sent = sender.say(&chat, TOO_LATE, &allowed).await;
+            }
             if let Err(trouble) = sent {
                 here.say(LogLevel::Warning, &format!("an answer could not be sent by {}: {trouble}", platform.name()));
                 here.note_gateway(platform, None, &trouble.to_string());

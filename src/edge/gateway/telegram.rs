@@ -97,6 +97,10 @@ impl Messenger for Telegram {
         self.token.expose().split_once(':').map_or("", |(bot, _)| bot)
     }
 
+    fn identity(&self) -> blake3::Hash {
+        blake3::hash(format!("{} {}", self.base, self.token.expose()).as_bytes())
+    }
+
     async fn linked_as(&self) -> Result<String, Trouble> {
         let me = self.call("getMe", json!({}), CALL).await?;
         let name = me["username"].as_str().ok_or(Trouble::Passing("its answer cannot be understood"))?;

@@ -8,18 +8,47 @@ use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
 use crate::edge::engine::Engine;
 use crate::edge::engine::gateways::ListedGateway;
-use crate::edge::gateway::serve::serve;
+use crate::edge::gateway::serve::Service;
 use futures_util::future::{join_all, select_all};
+use std::future::Future;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use tokio::task::JoinSet;
 
-/// How long after the store could not be read that is tried again.
+/// How long after the store could not be read, or a messenger broke in our own code, that is tried again.
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// Serves the messengers that are linked, as long as the engine lives.
 pub async fn follow(engine: Weak<Engine>) {
     if load(&engine).await {
-        join_all(Platform::ALL.map(|platform| follow_one(engine.clone(), platform))).await;
+        let one = |platform| {
+            let (serves, tells) = (engine.clone(), engine.clone());
+            let broke = move || {
+                let Some(here) = tells.upgrade() else { return };
+                let again = format!("it broke inside, and is begun again in {} s", PAUSE.as_secs());
+                here.note_gateway(platform, None, &again);
+                here.say(LogLevel::Error, &format!("the gateway {}: {again}; please report that", platform.name()));
+            };
+            guarded(move || follow_one(serves.clone(), platform), PAUSE, broke)
+        };
+        join_all(Platform::ALL.map(one)).await;
+    }
+}
+
+/// Does something as a task of its own, and begins it again behind a pause when it panics: what else there is goes on.
+async fn guarded<F>(begin: impl Fn() -> F, pause: Duration, broke: impl Fn())
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    loop {
+        // It ends with us.
+        let mut task = JoinSet::new();
+        task.spawn(begin());
+        match task.join_next().await {
+            Some(Err(error)) if error.is_panic() => broke(),
+            Some(_) | None => return,
+        }
+        tokio::time::sleep(pause).await;
     }
 }
 
@@ -43,6 +72,7 @@ async fn load(engine: &Weak<Engine>) -> bool {
 /// Serves one messenger whenever it is linked. What becomes of another one interrupts nothing here.
 async fn follow_one(engine: Weak<Engine>, platform: Platform) {
     let Some(wake) = engine.upgrade().map(|here| here.gateway_wake(platform)) else { return };
+    let mut service: Option<Service> = None;
     loop {
         let Some(here) = engine.upgrade() else { return };
         let messenger = match here.gateway_is_linked(platform) {
@@ -56,14 +86,22 @@ async fn follow_one(engine: Weak<Engine>, platform: Platform) {
             },
         };
         drop(here);
-        let served = async {
-            if let Some(messenger) = messenger {
-                serve(engine.clone(), messenger).await;
+        service = match (service, messenger) {
+            (Some(mut service), Some(messenger)) => {
+                service.link(messenger);
+                Some(service)
             }
-            // Whatever ended it, only the user changes that.
-            std::future::pending::<()>().await;
+            (None, Some(messenger)) => Some(Service::new(engine.clone(), messenger)),
+            (_, None) => None,
         };
-        tokio::select! { () = served => {}, () = wake.notified() => {} }
+        let changed = match &mut service {
+            Some(service) => service.run(&wake).await,
+            None => false,
+        };
+        // Whatever ended it, only the user changes that.
+        if !changed {
+            wake.notified().await;
+        }
     }
 }
 
@@ -122,4 +160,43 @@ pub(super) async fn rule(engine: &Arc<Engine>, origin: &Origin, payload: &Sexp) 
         }
     };
     Ok(Plist::new().text("text", exact(&said)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[tokio::test]
+    async fn what_panics_is_begun_again_and_holds_up_no_other() {
+        let (begun, broke) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+        let (tell, told) = tokio::sync::oneshot::channel::<()>();
+        let (tell, counted) = (parking_lot::Mutex::new(Some(tell)), begun.clone());
+        let tell = Arc::new(tell);
+        let panics = guarded(
+            move || {
+                let (count, tell) = (counted.fetch_add(1, Ordering::Relaxed), tell.clone());
+                async move {
+                    assert!(count >= 2, "a panic of the test, which is caught");
+                    assert!(tell.lock().take().is_some_and(|tell| tell.send(()).is_ok()), "it is told once");
+                }
+            },
+            Duration::ZERO,
+            || {
+                broke.fetch_add(1, Ordering::Relaxed);
+            },
+        );
+        // The other one waits for the third time of the first, so it was there all along.
+        let told = parking_lot::Mutex::new(Some(told));
+        let other = guarded(
+            || {
+                let told = told.lock().take();
+                async move { told.expect("it is begun once").await.expect("it is told") }
+            },
+            Duration::ZERO,
+            || {},
+        );
+        futures_util::future::join(panics, other).await;
+        assert_eq!((begun.load(Ordering::Relaxed), broke.load(Ordering::Relaxed)), (3, 2));
+    }
 }

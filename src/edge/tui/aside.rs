@@ -4,6 +4,7 @@
 //! Only a key or a command of the human at the terminal starts one. Nothing that a model said is among its words: an
 //! editor gets the name of a file, which holds what the human typed.
 
+use crate::edge::engine::gateways::TOKEN;
 use crate::edge::own_file::replace;
 use crate::edge::stderr::complain;
 use crate::edge::tui::input;
@@ -63,7 +64,8 @@ pub fn run(aside: &Aside, terms: &Terms) -> CameBack {
                     terms.options
                 ));
             }
-            let ended = job::run(Command::new(program).arg("configure"), &terms.leash, &terms.may_stop);
+            let ended =
+                job::run(Command::new(program).arg("configure").env_remove(TOKEN), &terms.leash, &terms.may_stop);
             well("passepartout configure", ended).map(|()| None)
         }
     }
@@ -98,13 +100,18 @@ fn is_gone(process: u32) -> bool {
     process.is_none_or(|process| test_kill_process(process) == Err(Errno::SRCH))
 }
 
+/// Returns what starts the editor. It has its user's environment, without the key of the messenger.
+fn editing(editor: &str, draft: &Path) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &format!("{editor} \"$@\""), editor]).arg(draft).env_remove(TOKEN);
+    command
+}
+
 /// Has a text edited, as git has a message: by a line of words for the shell, with the file behind them.
 fn edit(editor: &str, text: &str, draft: &PathBuf, terms: &Terms) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", draft.display());
     replace(draft, text).map_err(failed)?;
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", &format!("{editor} \"$@\""), editor]).arg(draft);
-    let ended = job::run(&mut command, &terms.leash, &terms.may_stop);
+    let ended = job::run(&mut editing(editor, draft), &terms.leash, &terms.may_stop);
     let edited = well("the editor", ended).and_then(|()| {
         if terms.leash.is_pulled() {
             return Err("the editor was ended by a signal".to_string());
@@ -150,6 +157,13 @@ fn well(what: &str, ended: std::io::Result<ExitStatus>) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_editor_has_no_key_of_a_messenger() {
+        let command = editing("ed", Path::new("draft.org"));
+        let taken: Vec<_> = command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        assert_eq!(taken, ["TELEGRAM_BOT_TOKEN"]);
+    }
 
     #[test]
     fn an_editor_changes_what_was_typed_or_nothing_changes() {

@@ -77,6 +77,8 @@ struct Heard {
     sent: Vec<(String, String, Option<String>)>,
     /// How often somebody subscribed.
     subscribed: usize,
+    /// To which accounts; `None` is all that it has.
+    subscribed_to: Vec<Option<String>>,
     /// What was not taken, as often as it was tried.
     refused: usize,
     /// The connection, once it is subscribed.
@@ -143,6 +145,7 @@ impl Daemon {
             let error = |error: &Value| json!({ "jsonrpc": "2.0", "error": error, "id": id });
             match asked["method"].as_str()? {
                 "subscribeReceive" => {
+                    heard.subscribed_to.push(asked["params"]["account"].as_str().map(str::to_string));
                     say(result(id, json!(0)))?;
                     heard.subscribed += 1;
                     heard.kept.drain(..).try_for_each(|line| writeln!(write, "{line}").ok())?;
@@ -426,14 +429,18 @@ fn which_account_is_meant_is_found_out_or_said() {
         let linked = running.ask(":action :gateway :platform \"signal\" :do :link");
         assert!(linked.contains("is linked"), "{linked}");
         running.listed(said);
+        daemon.lock().subscribed_to.clone()
     };
-    check(Some(&[OURS, "+15550002"]), "+15550002", ":named \"+15550002\"");
-    check(Some(&[OURS]), "", ":named \"+15550001\"");
-    check(None, OURS, ":named \"+15550001\"");
-    check(None, "", ":named \"signal-cli\"");
-    check(Some(&[OURS, "+15550002"]), "", "has several accounts; name one in SIGNAL_ACCOUNT_NUMBER");
-    check(Some(&[]), "", "has no account");
-    check(Some(&[OURS]), "+15550002", "does not have the account of SIGNAL_ACCOUNT_NUMBER");
+    let one = |number: &str| vec![Some(number.to_string())];
+    assert_eq!(check(Some(&[OURS, "+15550002"]), "+15550002", ":named \"+15550002\""), one("+15550002"));
+    assert_eq!(check(Some(&[OURS]), "", ":named \"+15550001\""), one(OURS));
+    assert_eq!(check(None, OURS, ":named \"+15550001\""), [None]);
+    assert_eq!(check(None, "", ":named \"signal-cli\""), [None]);
+    // Where it is not known whose messages are meant, none are asked for.
+    let several = "has several accounts; name one in SIGNAL_ACCOUNT_NUMBER";
+    assert!(check(Some(&[OURS, "+15550002"]), "", several).is_empty());
+    assert!(check(Some(&[]), "", "has no account").is_empty());
+    assert!(check(Some(&[OURS]), "+15550002", "does not have the account of SIGNAL_ACCOUNT_NUMBER").is_empty());
 }
 
 #[test]
@@ -493,7 +500,44 @@ fn another_users_program_in_the_place_of_signal_cli_is_noticed_and_names_no_send
     let mut running = Running::begin(&home, &[("SIGNAL_CLI_ADDRESS", address.to_string())], None);
     running.listed("a program of another user answers in the place of signal-cli");
     let asked = squatter.join().expect("it ends").expect("it was another user");
-    assert!(asked.contains("subscribeReceive") && !asked.contains("send") && !asked.contains(ANN), "{asked}");
+    assert!(
+        asked.contains("listAccounts")
+            && !asked.contains("subscribeReceive")
+            && !asked.contains("send")
+            && !asked.contains(ANN),
+        "{asked}"
+    );
+}
+
+#[test]
+fn what_came_is_answered_although_it_is_linked_again_meanwhile() {
+    let (home, daemon) = (home(), Daemon::at_socket());
+    let (begun, asked) = std::sync::mpsc::channel();
+    let (go_on, waits) = std::sync::mpsc::channel::<()>();
+    let waits = Mutex::new(waits);
+    let thinks = says(&["It is serviced in May."]).meanwhile(move || {
+        begun.send(()).expect("the test waits for it");
+        let _ = waits.lock().expect("it is ours").recv_timeout(Duration::from_secs(60));
+    });
+    let server = FakeServer::start([thinks]);
+    let variables = [("SIGNAL_CLI_ADDRESS", daemon.address.clone())];
+    let mut running = Running::begin(&home, &variables, Some(&server));
+    running.let_ann_in(&daemon);
+    daemon.bring(&message(ANN, 2, "when is the boiler serviced?"));
+    asked.recv_timeout(Duration::from_secs(60)).expect("the model is asked");
+    // Behind the one that is answered now.
+    daemon.bring(&message(ANN, 3, "/help"));
+    // It was taken once a stranger's, which came later, is listed.
+    daemon.bring(&message(EVE, 4, "hello?"));
+    running.listed(EVE);
+    let linked = running.ask(":action :gateway :platform \"signal\" :do :link");
+    assert!(linked.contains("is linked"), "{linked}");
+    daemon.bring(&message(ANN, 5, "/deny"));
+    go_on.send(()).expect("the model waits");
+    let sent = daemon.sent(3);
+    assert_eq!(sent[0], "It is serviced in May.");
+    assert!(sent[1].starts_with("Write") && sent[2].starts_with("Commands"), "{sent:?}");
+    assert_eq!(daemon.lock().subscribed, 1, "the connection held");
 }
 
 #[test]

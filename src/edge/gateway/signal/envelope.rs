@@ -7,67 +7,110 @@ use serde_json::Value;
 const LONG_TEXT: &str = "text/x-signal-plain";
 /// So many bytes of a long text stand in the message when the rest of it was not fetched.
 const BODY: usize = 2_000;
-/// What, beside a text or in its place, asks us to look at something.
-const TO_LOOK_AT: [&str; 2] = ["sticker", "contacts"];
-/// What stands in a message that says nothing: it is about another one, about the chat, or about money.
-const ABOUT: [&str; 10] = [
-    "reaction",
-    "remoteDelete",
-    "adminDelete",
-    "pinMessage",
-    "unpinMessage",
-    "pollCreate",
-    "pollVote",
-    "pollTerminate",
-    "payment",
-    "storyContext",
+/// A longer text than this is not looked at: Signal's own apps write none, and anybody may send it.
+const LONGEST: usize = 64 << 10;
+/// So many characters of what a person is called, or its number, are kept.
+const NAME: usize = 60;
+/// What a message is counted as, beside its words.
+const OVERHEAD: usize = 1 << 10;
+/// What stands around a message of a person; what stands there beside it makes it something else.
+const AROUND: [&str; 9] = [
+    "source",
+    "sourceNumber",
+    "sourceUuid",
+    "sourceName",
+    "sourceDevice",
+    "timestamp",
+    "serverReceivedTimestamp",
+    "serverDeliveredTimestamp",
+    "dataMessage",
 ];
+/// What may go with a text and changes nothing about it. A timer does not run in the store.
+const WITH_TEXT: [&str; 7] =
+    ["timestamp", "message", "expiresInSeconds", "quote", "previews", "mentions", "textStyles"];
+/// What, beside a text or in its place, asks us to look at something.
+const TO_LOOK_AT: [&str; 4] = ["attachments", "viewOnce", "sticker", "contacts"];
 
-/// Reads a notification; `None` when it is no message of a person to an account of ours alone, as far as the account is
-/// known.
-pub(super) fn arrived(params: &Value, account: Option<&str>) -> Option<Arrived> {
+/// A message of a person alone, and to which account of signal-cli it came.
+#[derive(Debug)]
+pub(super) struct Brought {
+    account: Option<String>,
+    /// The number of who sent it.
+    number: Option<String>,
+    message: Message,
+    name: String,
+}
+
+impl Brought {
+    /// Returns it as what came to an account, as far as the account is known. What an account sends itself is nothing.
+    pub(super) fn to(self, account: Option<&str>) -> Option<Arrived> {
+        let ours = account
+            .is_none_or(|account| self.account.as_deref() == Some(account) && self.number.as_deref() != Some(account));
+        let mark = Mark::Name { sender: self.message.sender.clone(), name: self.name };
+        ours.then_some(Arrived { mark, message: Some(self.message) })
+    }
+
+    /// Returns who sent it.
+    pub(super) fn sender(&self) -> &str {
+        &self.message.sender
+    }
+
+    /// Returns how many bytes it is counted as.
+    pub(super) fn size(&self) -> usize {
+        OVERHEAD + self.message.text.as_ref().map_or(0, String::len)
+    }
+}
+
+/// Reads a notification; `None` when it is no message of a person alone. Only what is known counts: whatever else stands in
+/// one makes it nothing.
+pub(super) fn brought(params: &Value) -> Option<Brought> {
     // What was subscribed to is wrapped, what comes by itself is not.
     let brought = if params["result"].is_object() { &params["result"] } else { params };
-    let ours = account.is_none_or(|account| brought["account"] == account);
-    if !ours || !brought["exception"].is_null() {
+    let (envelope, data) = (&brought["envelope"], &brought["envelope"]["dataMessage"]);
+    let known = [WITH_TEXT.as_slice(), TO_LOOK_AT.as_slice()].concat();
+    if !brought["exception"].is_null() || !holds_only(envelope, &AROUND) || !holds_only(data, &known) {
         return None;
     }
-    let (envelope, data) = (&brought["envelope"], &brought["envelope"]["dataMessage"]);
     let sender = uuid(envelope["sourceUuid"].as_str()?)?;
     let stamp = data["timestamp"].as_i64().filter(|stamp| *stamp > 0)?;
-    let own = account.is_some_and(|account| envelope["sourceNumber"] == account);
-    if own || is_of_a_group(data) || ABOUT.iter().any(|about| !data[*about].is_null()) {
-        return None;
-    }
     let text = match (to_look_at(data), data["message"].as_str()) {
         (true, _) => None,
+        (false, Some(text)) if text.len() > LONGEST => None,
         (false, Some(text)) if !text.trim().is_empty() => Some(text.to_string()),
         // A timer that was set, a key that was renewed: there is nothing to answer.
         (false, _) => return None,
     };
-    let mark = Mark::Name { sender: sender.clone(), name: stamp.to_string() };
-    Some(Arrived { mark, message: Some(Message { name: name(envelope), sender, text }) })
+    let short = |text: &Value| text.as_str().map(|text| text.chars().take(NAME).collect::<String>());
+    Some(Brought {
+        account: short(&brought["account"]),
+        number: short(&envelope["sourceNumber"]),
+        message: Message { name: name(envelope), sender, text },
+        name: stamp.to_string(),
+    })
 }
 
-/// Returns whether a message is of a group, where others would read the answer. Each name for one counts, also a new one.
-fn is_of_a_group(data: &Value) -> bool {
-    data.as_object().is_some_and(|data| data.iter().any(|(key, value)| key.starts_with("group") && !value.is_null()))
+/// Returns whether something holds nothing beside these; what is empty is not there.
+fn holds_only(what: &Value, known: &[&str]) -> bool {
+    what.as_object()
+        .is_some_and(|what| what.iter().all(|(key, value)| !is_there(value) || known.contains(&key.as_str())))
+}
+
+fn is_there(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Bool(true) | Value::Number(_) | Value::String(_) | Value::Object(_) => true,
+    }
 }
 
 /// Returns whether there is something in a message that we do not look at.
 fn to_look_at(data: &Value) -> bool {
-    let some = |value: &Value| match value {
-        Value::Null => false,
-        Value::Array(items) => !items.is_empty(),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => true,
-    };
     let whole = data["message"].as_str().is_some_and(|text| text.len() > BODY);
     let rest_of_it = |attached: &Value| attached["contentType"] == LONG_TEXT && whole;
-    let attached = match &data["attachments"] {
-        Value::Array(attached) => !attached.iter().all(rest_of_it),
-        other => some(other),
-    };
-    attached || data["viewOnce"] == true || TO_LOOK_AT.iter().any(|what| some(&data[*what]))
+    TO_LOOK_AT.iter().any(|what| match &data[*what] {
+        Value::Array(attached) if *what == "attachments" => !attached.iter().all(rest_of_it),
+        other => is_there(other),
+    })
 }
 
 /// Returns the account's own name of a person, in the one way of writing it; a number may come to belong to somebody else.
@@ -80,10 +123,11 @@ fn uuid(text: &str) -> Option<String> {
 /// Returns what a person is called, and the number, to be shown.
 fn name(envelope: &Value) -> String {
     let text = |key: &str| envelope[key].as_str().map(str::trim).filter(|text| !text.is_empty());
-    match (text("sourceName"), text("sourceNumber")) {
+    let whole = match (text("sourceName"), text("sourceNumber")) {
         (Some(name), Some(number)) if name != number => format!("{number} {name}"),
         (name, number) => number.or(name).unwrap_or("").to_string(),
-    }
+    };
+    whole.chars().take(NAME).collect()
 }
 
 #[cfg(test)]
@@ -99,6 +143,10 @@ mod tests {
             "source": "+15550007", "sourceNumber": "+15550007", "sourceUuid": ANN.to_uppercase(), "sourceName": "Ann",
             "sourceDevice": 1, "timestamp": 17, "dataMessage": data,
         }})
+    }
+
+    fn arrived(params: &Value, account: Option<&str>) -> Option<Arrived> {
+        super::brought(params)?.to(account)
     }
 
     /// What a message came to: its text, `None` when it is refused politely; outermost `None` when it counts as nothing.
@@ -134,9 +182,17 @@ mod tests {
         check(json!({ "attachments": [{ "contentType": LONG_TEXT }], "message": long }), Some(Some(&long)));
         check(json!({ "attachments": [{ "contentType": LONG_TEXT }] }), refused);
         check(json!({ "attachments": [{ "contentType": LONG_TEXT }, {}], "message": long }), refused);
-        // What says nothing to us.
-        for about in ABOUT {
-            check(json!({ about: {} }), nothing);
+        let (longest, beyond) = ("x".repeat(LONGEST), "x".repeat(LONGEST + 1));
+        check(json!({ "message": longest }), Some(Some(&longest)));
+        check(json!({ "message": beyond }), refused);
+        // Whatever else there is, or will be, says nothing to us; what is empty is not there.
+        for about in ["reaction", "remoteDelete", "pollVote", "payment", "storyContext", "giftBadge", "whatComesNext"] {
+            for said in [json!({}), json!({ "id": 1 }), json!(true), json!(1), json!("x"), json!([1])] {
+                check(json!({ about: said }), nothing);
+            }
+            for empty in [Value::Null, json!(false), json!([])] {
+                check(json!({ about: empty }), asked);
+            }
         }
         check(json!({ "isExpirationUpdate": true, "expiresInSeconds": 60, "message": null }), nothing);
         check(json!({ "message": " \n" }), nothing);
@@ -160,6 +216,9 @@ mod tests {
         };
         // One's own other devices, edits, stories, receipts, somebody who types, calls.
         for other in ["syncMessage", "editMessage", "storyMessage", "receiptMessage", "typingMessage", "callMessage"] {
+            // Beside a text as well as in its place, as is what nobody knows yet.
+            check(&|one| one["envelope"][other] = json!({ "timestamp": 17 }));
+            check(&|one| one["envelope"][format!("{other}New")] = json!({}));
             check(&|one| {
                 let envelope = one["envelope"].as_object_mut().expect("an object");
                 envelope.remove("dataMessage");

@@ -4,22 +4,24 @@
 //! name any sender it likes.
 
 use crate::edge::gateway::Trouble;
+use crate::edge::gateway::signal::envelope::{Brought, brought};
 use crate::edge::peers::trust::{Peer, own_user};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::{Mutex, Notify, mpsc, oneshot};
+use tokio::sync::{Mutex, Notify, oneshot};
 
 /// The longest line that is read, in bytes; the longest text of Signal is far shorter.
 const LONGEST: usize = 1 << 20;
-/// So many notifications are read ahead.
-const AHEAD: usize = 64;
+/// So many bytes of what came may wait to be taken, and so many of one sender: anybody may write.
+const MOST: usize = 4 << 20;
+const MOST_OF_ONE: usize = 1 << 20;
 /// How long a connection, and the writing of one line, may take.
 const SOON: Duration = Duration::from_secs(10);
 
@@ -63,16 +65,63 @@ impl Address {
 /// Who waits for which answer; nobody does when the connection is over.
 type Waiting = Arc<parking_lot::Mutex<Option<HashMap<u64, oneshot::Sender<Value>>>>>;
 
+/// What came and was not taken yet, in order. What has no room is lost, and that is known.
+#[derive(Default)]
+pub(super) struct Held {
+    brought: VecDeque<Brought>,
+    bytes: usize,
+    lost: bool,
+}
+
+impl Held {
+    fn keep(&mut self, brought: Brought) {
+        let size = brought.size();
+        let of_one: usize = self.brought.iter().filter(|one| one.sender() == brought.sender()).map(Brought::size).sum();
+        if self.bytes + size > MOST || of_one + size > MOST_OF_ONE {
+            self.lost = true;
+            return;
+        }
+        self.bytes += size;
+        self.brought.push_back(brought);
+    }
+
+    /// Takes the first.
+    pub(super) fn take(&mut self) -> Option<Brought> {
+        let first = self.brought.pop_front()?;
+        self.bytes -= first.size();
+        Some(first)
+    }
+
+    /// Returns whether something was lost since this was asked last.
+    pub(super) fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// Puts what came later behind.
+    pub(super) fn append(&mut self, later: Held) {
+        self.lost |= later.lost;
+        later.brought.into_iter().for_each(|brought| self.keep(brought));
+    }
+}
+
+/// What a connection brought. Its reader never waits for who takes it: an answer may stand behind.
+#[derive(Default)]
+struct Came {
+    held: parking_lot::Mutex<Held>,
+    /// There is more, or the end.
+    news: Notify,
+}
+
 /// A connection. It ends with its value.
 pub(super) struct Line {
     write: Mutex<Box<dyn AsyncWrite + Send + Unpin>>,
     waiting: Waiting,
     next: AtomicU64,
-    /// Parameters of notifications, in order; they end with the connection.
-    came: Mutex<mpsc::Receiver<Value>>,
+    came: Arc<Came>,
     close: Arc<Notify>,
     /// Both ends, where who is there is found out by them.
     ends: Option<(SocketAddr, SocketAddr)>,
+    trusted: AtomicBool,
 }
 
 impl Drop for Line {
@@ -112,36 +161,39 @@ impl Line {
         ends: Option<(SocketAddr, SocketAddr)>,
     ) -> Line {
         let waiting: Waiting = Arc::new(parking_lot::Mutex::new(Some(HashMap::new())));
-        let ((into, came), close) = (mpsc::channel(AHEAD), Arc::new(Notify::new()));
-        let (listening, closed) = (listen(BufReader::new(read), waiting.clone(), into), close.clone());
-        let told = waiting.clone();
+        let (came, close) = (Arc::<Came>::default(), Arc::new(Notify::new()));
+        let (listening, closed) = (listen(BufReader::new(read), waiting.clone(), came.clone()), close.clone());
+        let (told, ended) = (waiting.clone(), came.clone());
         tokio::spawn(async move {
             tokio::select! { () = listening => {}, () = closed.notified() => {} }
             *told.lock() = None;
+            ended.news.notify_one();
         });
         Line {
             write: Mutex::new(Box::new(write)),
             waiting,
             next: AtomicU64::new(1),
-            came: Mutex::new(came),
+            came,
             close,
             ends,
+            trusted: AtomicBool::new(ends.is_none()),
         }
     }
 
     /// Makes sure that the other end is trusted. It must have answered before: of a connection that nobody took yet the
     /// system's table has no user.
     pub(super) async fn check(&self) -> Result<(), Trouble> {
-        match self.ends {
-            None => Ok(()),
-            Some(ends) if owner(ends).await.is_some_and(is_trusted) => Ok(()),
-            Some(_) => Err(FOREIGN),
-        }
+        let trusted = match self.ends {
+            None => true,
+            Some(ends) => owner(ends).await.is_some_and(is_trusted),
+        };
+        self.trusted.store(trusted, Ordering::Relaxed);
+        if trusted { Ok(()) } else { Err(FOREIGN) }
     }
 
-    /// Returns whether it is known who is there, without an answer.
-    pub(super) fn is_known(&self) -> bool {
-        self.ends.is_none()
+    /// Returns whether it is known that the other end is trusted.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.trusted.load(Ordering::Relaxed)
     }
 
     /// Returns whether it still holds.
@@ -149,14 +201,34 @@ impl Line {
         self.waiting.lock().is_some()
     }
 
-    /// Waits for a notification; `None` when it is over and there are no more.
-    pub(super) async fn came(&self) -> Option<Value> {
-        self.came.lock().await.recv().await
+    /// Waits for a message; `None` when it is over and there are no more.
+    pub(super) async fn came(&self) -> Option<Brought> {
+        loop {
+            // In this order: what comes before the end is found.
+            let is_open = self.is_open();
+            if let Some(brought) = self.came_already() {
+                return Some(brought);
+            }
+            if !is_open {
+                return None;
+            }
+            self.came.news.notified().await;
+        }
     }
 
-    /// Returns a notification that is there already.
-    pub(super) fn came_already(&self) -> Option<Value> {
-        self.came.try_lock().ok()?.try_recv().ok()
+    /// Returns a message that is there already.
+    pub(super) fn came_already(&self) -> Option<Brought> {
+        self.came.held.lock().take()
+    }
+
+    /// Takes all that is there.
+    pub(super) fn rest(&self) -> Held {
+        std::mem::take(&mut *self.came.held.lock())
+    }
+
+    /// Returns whether more came than can wait, since this was asked last.
+    pub(super) fn take_lost(&self) -> bool {
+        self.came.held.lock().take_lost()
     }
 
     /// Asks for something; what is answered is the result, or the error of the daemon.
@@ -196,13 +268,14 @@ impl Line {
 }
 
 /// Reads lines until there are no more. What is no answer that somebody waits for and no notification is nothing.
-async fn listen(mut from: impl AsyncBufRead + Unpin, waiting: Waiting, into: mpsc::Sender<Value>) {
+async fn listen(mut from: impl AsyncBufRead + Unpin, waiting: Waiting, came: Arc<Came>) {
     let mut line = Vec::new();
     while let Ok(true) = next(&mut from, &mut line).await {
-        let Ok(mut said) = serde_json::from_slice::<Value>(&line) else { continue };
+        let Ok(said) = serde_json::from_slice::<Value>(&line) else { continue };
         if said["method"] == "receive" {
-            if into.send(said["params"].take()).await.is_err() {
-                break;
+            if let Some(brought) = brought(&said["params"]) {
+                came.held.lock().keep(brought);
+                came.news.notify_one();
             }
         } else if let Some(id) = said["id"].as_u64() {
             let tell = waiting.lock().as_mut().and_then(|waiting| waiting.remove(&id));
@@ -329,6 +402,62 @@ mod tests {
         let mut long = vec![b'x'; LONGEST];
         long.extend(b"\nab\n");
         assert_eq!(lines(&long, 1 << 13).await, [0, 3]);
+    }
+
+    fn notification(sender: u32, stamp: usize, text: &str) -> String {
+        let data = json!({ "timestamp": stamp, "message": text });
+        let sender = format!("{sender:08x}-0000-4000-8000-000000000000");
+        let params = json!({ "account": "+1", "envelope": { "sourceUuid": sender, "dataMessage": data } });
+        format!("{}\n", json!({ "jsonrpc": "2.0", "method": "receive", "params": params }))
+    }
+
+    #[tokio::test]
+    async fn an_answer_never_waits_behind_what_came() {
+        let (ours, theirs) = tokio::io::duplex(64);
+        let (read, write) = tokio::io::split(ours);
+        let line = Line::over(read, write, None);
+        let daemon = tokio::spawn(async move {
+            let (read, mut write) = tokio::io::split(theirs);
+            let mut asked = String::new();
+            BufReader::new(read).read_line(&mut asked).await.expect("it is asked");
+            for stamp in 1..=1_000 {
+                write.write_all(notification(7, stamp, "hello").as_bytes()).await.expect("it is read");
+            }
+            write.write_all(b"{\"id\":1,\"result\":7}\n").await.expect("it is read");
+        });
+        let answer = line.ask("send", json!({}), SOON).await;
+        assert_eq!(answer, Ok(Ok(json!(7))), "nobody took what came before it");
+        daemon.await.expect("it ends");
+        let mut stamps = 0;
+        while let Some(brought) = line.came().await {
+            stamps += 1;
+            let name = stamps.to_string();
+            let mark = brought.to(None).expect("it is a message").mark;
+            assert!(
+                matches!(&mark, crate::domain::gateway::Mark::Name { name: found, .. } if *found == name),
+                "{mark:?}"
+            );
+        }
+        assert_eq!((stamps, line.take_lost()), (1_000, false));
+    }
+
+    #[test]
+    fn what_may_wait_is_bounded_and_one_sender_takes_no_room_of_another() {
+        let long = "x".repeat(32 << 10);
+        let one = |sender: u32| {
+            let said: Value = serde_json::from_str(&notification(sender, 1, &long)).expect("JSON");
+            brought(&said["params"]).expect("it is a message")
+        };
+        let mut held = Held::default();
+        (0..1_000).for_each(|_| held.keep(one(1)));
+        assert!(held.bytes <= MOST_OF_ONE && held.take_lost() && !held.take_lost());
+        let before = held.brought.len();
+        held.keep(one(2));
+        assert_eq!((held.brought.len(), held.take_lost()), (before + 1, false), "there is room for another");
+        (3..1_000).for_each(|sender| held.keep(one(sender)));
+        assert!(held.bytes <= MOST && held.take_lost());
+        while held.take().is_some() {}
+        assert_eq!(held.bytes, 0);
     }
 
     #[test]

@@ -5,14 +5,14 @@ mod line;
 
 use crate::domain::gateway::seen::Seen;
 use crate::domain::gateway::{Arrived, Mark, Platform};
-use crate::edge::gateway::signal::line::{Address, BROKE, Line};
+use crate::edge::gateway::signal::envelope::Brought;
+use crate::edge::gateway::signal::line::{Address, BROKE, Held, Line};
 use crate::edge::gateway::{Messenger, Trouble};
 use crate::edge::json_lines::NO_METHOD;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -24,8 +24,6 @@ const CALL: Duration = Duration::from_secs(20);
 const SEND: Duration = Duration::from_secs(60);
 /// So many messages are taken at once.
 const AT_ONCE: usize = 20;
-/// So many that came while we connected are kept; signal-cli then brings all that Signal kept for us.
-const EARLY: usize = 1_024;
 /// So many of what came last are known.
 const RECENT: usize = 64;
 /// How long to wait where no time was named.
@@ -35,6 +33,8 @@ const LONGEST: u64 = 7 * 86_400;
 
 const ODD: Trouble = Trouble::Passing("signal-cli's answer cannot be understood");
 const LOST: Trouble = Trouble::Passing("more had come by Signal than can wait; some of it is lost");
+const OTHER: Trouble =
+    Trouble::Passing("signal-cli has another account than before; name the one that is meant in SIGNAL_ACCOUNT_NUMBER");
 const UNTRUSTED: Trouble = Trouble::Unsent(
     "the safety number of this person has changed, so nothing was sent: compare it with theirs, then run signal-cli trust \
      with --verified-safety-number",
@@ -48,26 +48,25 @@ pub(in crate::edge) struct Signal {
     /// The account as signal-cli named it.
     found: OnceLock<String>,
     line: Mutex<Option<Arc<Line>>>,
-    early: Mutex<Early>,
+    /// What connections brought that are over.
+    early: Mutex<Held>,
     /// What came last: a daemon that brings everything by itself and was subscribed to brings it twice.
     recent: Mutex<VecDeque<Mark>>,
     /// Until when nothing may be sent, and whether a captcha would end that.
     barred: Mutex<Option<(Instant, bool)>>,
 }
 
-/// What came while something else was waited for.
-#[derive(Default)]
-struct Early {
-    arrived: VecDeque<Arrived>,
-    lost: bool,
+/// A connection that is begun. What it brought is kept however that ends: nobody brings it again.
+struct Begun<'s> {
+    signal: &'s Signal,
+    line: Arc<Line>,
 }
 
-impl Early {
-    fn keep(&mut self, arrived: Option<Arrived>) {
-        match arrived {
-            Some(arrived) if self.arrived.len() < EARLY => self.arrived.push_back(arrived),
-            Some(_) => self.lost = true,
-            None => {}
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        let is_used = self.signal.line.lock().as_ref().is_some_and(|line| Arc::ptr_eq(line, &self.line));
+        if !is_used && self.line.is_trusted() {
+            self.signal.early.lock().append(self.line.rest());
         }
     }
 }
@@ -89,9 +88,10 @@ impl Signal {
         })
     }
 
-    fn read(&self, params: &Value) -> Option<Arrived> {
+    /// Returns what came to our account, once.
+    fn read(&self, brought: Brought) -> Option<Arrived> {
         let account = Some(self.account()).filter(|account| !account.is_empty());
-        let arrived = envelope::arrived(params, account)?;
+        let arrived = brought.to(account)?;
         let mut recent = self.recent.lock();
         if recent.contains(&arrived.mark) {
             return None;
@@ -103,17 +103,6 @@ impl Signal {
         Some(arrived)
     }
 
-    /// Asks for something, and keeps what comes meanwhile: signal-cli answers behind it.
-    async fn ask(&self, line: &Line, method: &str, early: &mut Early) -> Result<Result<Value, Value>, Trouble> {
-        let mut asked = pin!(line.ask(method, json!({}), CALL));
-        loop {
-            tokio::select! {
-                answer = &mut asked => return answer,
-                Some(came) = line.came() => early.keep(self.read(&came)),
-            }
-        }
-    }
-
     /// Returns a connection that holds; the last one, or a new one.
     async fn connected(&self) -> Result<Arc<Line>, Trouble> {
         let last = self.line.lock().clone();
@@ -122,35 +111,36 @@ impl Signal {
                 return Ok(line);
             }
             // What it brought before it ended counts.
-            while let Some(came) = line.came().await {
-                self.early.lock().keep(self.read(&came));
-            }
+            self.early.lock().append(line.rest());
         }
-        let (line, mut early) = (Line::open(&self.address).await?, Early::default());
-        let asked = self.ask(&line, "subscribeReceive", &mut early).await;
-        if asked.is_ok() || line.is_known() {
-            line.check().await.inspect_err(|_| self.recent.lock().clear())?;
-            // Whatever was answered: nobody brings it again.
-            self.keep_all(early);
-        } else {
-            // Who did not answer brought nothing that counts as known.
-            self.recent.lock().clear();
-        }
-        match asked? {
-            Ok(_) => {}
-            // An older one does nothing else than to bring it by itself.
-            Err(error) if error["code"] == NO_METHOD => {}
-            Err(_) => return Err(ODD),
-        }
-        let line = Arc::new(line);
-        *self.line.lock() = Some(line.clone());
-        Ok(line)
+        let begun = Begun { signal: self, line: Arc::new(Line::open(&self.address).await?) };
+        self.begin(&begun.line).await?;
+        *self.line.lock() = Some(begun.line.clone());
+        Ok(begun.line.clone())
     }
 
-    fn keep_all(&self, early: Early) {
-        let mut kept = self.early.lock();
-        kept.lost |= early.lost;
-        early.arrived.into_iter().for_each(|arrived| kept.keep(Some(arrived)));
+    /// Finds out which account is meant, then has what comes to it brought: where that is not known, nothing is.
+    async fn begin(&self, line: &Line) -> Result<(), Trouble> {
+        let listed = line.ask("listAccounts", json!({}), CALL).await?;
+        line.check().await?;
+        let to = match listed {
+            Ok(listed) => {
+                let account = self.account_of(&listed)?;
+                if *self.found.get_or_init(|| account.clone()) != account {
+                    return Err(OTHER);
+                }
+                json!({ "account": account })
+            }
+            // A daemon that was started for one account knows no other, and does not tell.
+            Err(error) if error["code"] == NO_METHOD => json!({}),
+            Err(_) => return Err(ODD),
+        };
+        match line.ask("subscribeReceive", to, CALL).await? {
+            Ok(_) => Ok(()),
+            // An older one does nothing else than to bring it by itself.
+            Err(error) if error["code"] == NO_METHOD => Ok(()),
+            Err(_) => Err(ODD),
+        }
     }
 
     /// Returns the account that is meant, of those that signal-cli names.
@@ -184,32 +174,26 @@ impl Messenger for Signal {
         if self.set.is_empty() { self.found.get().map_or("", String::as_str) } else { &self.set }
     }
 
+    fn identity(&self) -> blake3::Hash {
+        blake3::hash(format!("{:?} {}", self.address, self.set).as_bytes())
+    }
+
     async fn linked_as(&self) -> Result<String, Trouble> {
-        let line = self.connected().await?;
-        let mut early = Early::default();
-        let listed = self.ask(&line, "listAccounts", &mut early).await;
-        self.keep_all(early);
-        match listed? {
-            Ok(listed) => {
-                let account = self.account_of(&listed)?;
-                Ok(self.found.get_or_init(|| account).clone())
-            }
-            // A daemon that was started for one account knows no other, and does not tell.
-            Err(error) if error["code"] == NO_METHOD => Ok(match self.set.as_str() {
-                "" => "signal-cli".to_string(),
-                set => set.to_string(),
-            }),
-            Err(_) => Err(ODD),
-        }
+        self.connected().await?;
+        Ok(match self.account() {
+            "" => "signal-cli".to_string(),
+            account => account.to_string(),
+        })
     }
 
     async fn receive(&self, _seen: &Seen) -> Result<Vec<Arrived>, Trouble> {
-        if std::mem::take(&mut self.early.lock().lost) {
+        if self.early.lock().take_lost() {
             return Err(LOST);
         }
-        let early = std::mem::take(&mut self.early.lock().arrived);
-        if !early.is_empty() {
-            return Ok(early.into());
+        let mut early = std::mem::take(&mut *self.early.lock());
+        let arrived: Vec<Arrived> = std::iter::from_fn(|| early.take()).filter_map(|one| self.read(one)).collect();
+        if !arrived.is_empty() {
+            return Ok(arrived);
         }
         let held = self.line.lock().as_ref().is_some_and(|line| line.is_open());
         let line = self.connected().await?;
@@ -217,12 +201,15 @@ impl Messenger for Signal {
             // That it is there again is told before anything comes, and what came meanwhile is next.
             return Ok(Vec::new());
         }
+        if line.take_lost() {
+            return Err(LOST);
+        }
         let Ok(came) = tokio::time::timeout(POLL, line.came()).await else { return Ok(Vec::new()) };
-        let mut arrived = vec![self.read(&came.ok_or(BROKE)?)];
+        let mut arrived = vec![self.read(came.ok_or(BROKE)?)];
         while arrived.len() < AT_ONCE
             && let Some(came) = line.came_already()
         {
-            arrived.push(self.read(&came));
+            arrived.push(self.read(came));
         }
         Ok(arrived.into_iter().flatten().collect())
     }
