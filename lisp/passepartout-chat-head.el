@@ -41,6 +41,7 @@
 (declare-function passepartout-chat-interrupt "passepartout-chat" ())
 (declare-function passepartout-chat--answering-p "passepartout-chat-answer"
                   (base))
+(declare-function passepartout-chat--doing "passepartout-chat-answer" (base))
 
 (defvar-local passepartout-chat--header nil
   "The text of the header line.")
@@ -181,10 +182,10 @@ HELP says what a click does."
    "Who answered last, and what kind of work it was\n\
 mouse-1: providers and models, mouse-3: preset of this chat"))
 
-(defun passepartout-chat--head-state (state word)
+(defun passepartout-chat--head-state (state word doing)
   "Return what is under way: STATE, or where that is nil what the core does.
-WORD says that."
-  (let ((word (or state word)))
+WORD says that, and DOING what is done for an answer, where that is known."
+  (let ((word (or (and state doing) state word)))
     (cond
      ((equal state "answering")
       (passepartout-chat--head-part
@@ -244,14 +245,17 @@ mouse-1: what a model would be told, mouse-3: the last request"))))
          (last (buffer-local-value 'passepartout-chat--last base))
          (preset (buffer-local-value 'passepartout-chat--preset base))
          (word (passepartout-status-word))
-         (shown (list state word (passepartout-status-trouble-p) last preset)))
+         (doing (and (equal (car state) "answering")
+                     (passepartout-chat--doing base)))
+         (shown (list state word doing (passepartout-status-trouble-p) last
+                      preset)))
     (unless (equal shown passepartout-chat--shown)
       (setq passepartout-chat--shown shown
             passepartout-chat--header
             (concat " "
                     (passepartout-chat--head-who last preset)
                     "  "
-                    (passepartout-chat--head-state (car state) word)
+                    (passepartout-chat--head-state (car state) word doing)
                     "  "
                     (passepartout-chat--head-took last)
                     "  "

@@ -95,6 +95,39 @@
       (should (eq (passepartout-chat-head-tests--calls "2 plans" 'mouse-1)
                   'passepartout-flight-plans)))))
 
+(ert-deftest passepartout-chat-head-says-what-is-being-done ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-fake-inject :status '(:state "idle"))
+      (insert "Q")
+      (passepartout-chat-send)
+      (passepartout-fake-inject
+       :event '(:action :turn-started :turn "t1") session)
+      (dolist (case
+               '((:turn "t9" :state :begun :summary "of another"
+                  "answering")
+                 (:turn "t1" :state :begun :tool "shell"
+                  :summary "Run: make\u202e %b" "Run: make\\u{202E} %b")
+                 (:turn "t1" :state :done :tool "shell"
+                  :summary "Run: make" "answering")
+                 (:turn "t1" :state :begun :tool "memory-read"
+                  "memory-read")
+                 (:turn "t1" :state :failed :tool "memory-read" "answering")
+                 (:turn "t1" :state :begun :summary "Run: ls" "Run: ls")))
+        (passepartout-fake-inject
+         :event (append '(:action :act :number 0) (butlast case)) session)
+        (should (string-prefix-p
+                 (format " choose a model  %s  " (car (last case)))
+                 passepartout-chat--header))
+        (should (eq (passepartout-chat-head-tests--calls
+                     (car (last case)) 'mouse-1)
+                    'passepartout-chat-interrupt)))
+      (passepartout-fake-inject
+       :response '(:action :turn-done :turn "t1" :status "interrupted")
+       session)
+      (should (string-prefix-p " choose a model  idle  "
+                               passepartout-chat--header)))))
+
 (ert-deftest passepartout-chat-head-of-a-saved-chat-knows-its-last-answer ()
   (dolist (case '(("- model :: m 1 (far)\n- tokens :: 12 in (4 cached), 3 out \
 (1 thinking)\n- cost :: $0.10\n"

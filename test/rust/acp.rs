@@ -387,11 +387,11 @@ fn where_the_user_let_it_a_plan_is_shown_whole_and_approved_once() {
     assert!(parts[0].starts_with("Plan ") && bodies.contains("The user said that they are ordered."), "{parts:?}");
     let done = meanwhile(&mut owner, || {
         editor.say(json!({"jsonrpc": "2.0", "id": question["id"], "result": chosen("allow-once")}));
-        let update = editor.update("tool_call_update", |_| true);
-        assert_eq!(
-            (&update["status"], &update["toolCallId"]),
-            (&json!("completed"), &params["toolCall"]["toolCallId"])
-        );
+        // While it is done, and when it is.
+        for status in ["in_progress", "completed"] {
+            let update = editor.update("tool_call_update", |update| update["status"] == json!(status));
+            assert_eq!(update["toolCallId"], params["toolCall"]["toolCallId"], "{update}");
+        }
         editor.says("They are ordered.");
         editor.answer(id)
     });
@@ -524,6 +524,30 @@ fn no_other_answer_of_an_editor_approves_anything() {
         assert_eq!(reason(&done), if cancelled { "cancelled" } else { "end_turn" }, "{answer}");
         assert_eq!(home.read_file("home.org"), TILES, "{answer}");
     }
+}
+
+#[test]
+fn acts_are_told_to_an_editor_while_they_are_done_and_of_private_ones_nothing() {
+    let home = home();
+    let look = |id: &str| Reply::answer(Dialect::OpenAi, &[], &[("c1", "memory-read", json!({"id": id}))]);
+    let server = FakeServer::start([look("tiles"), look("diary"), says(&["White."])]);
+    let mut owner = Client::start(&home, Some(&server), "\"fake\"");
+    let mut editor = Editor::greeted(&home);
+    let done = meanwhile(&mut owner, || {
+        let session = editor.open();
+        let id = editor.prompt(&session, "which tiles?");
+        let call = editor.update("tool_call", |call| call["status"] == json!("in_progress"));
+        let own = call["toolCallId"].clone();
+        editor
+            .update("tool_call_update", |update| update["toolCallId"] == own && update["status"] == json!("completed"));
+        editor.answer(id)
+    });
+    assert_eq!(reason(&done), "end_turn");
+    let at = |fits: &dyn Fn(&Value) -> bool| editor.all.iter().position(fits).expect("it was told");
+    let begun = at(&|message| message["params"]["update"]["status"] == json!("in_progress"));
+    let answer = at(&|message| message["params"]["update"]["sessionUpdate"] == json!("agent_message_chunk"));
+    assert!(begun < answer, "before the answer, which came of it");
+    assert!(!editor.heard_of("CANARYKEY") && !editor.heard_of("Diary"), "{:?}", editor.all);
 }
 
 #[test]

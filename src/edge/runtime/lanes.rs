@@ -8,7 +8,7 @@ use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Role, Said};
 use crate::domain::turn::earlier::Older;
-use crate::domain::turn::{Conversation, Ending, TurnReport};
+use crate::domain::turn::{Act, Conversation, Ending, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::commands::runs_beside;
 use crate::edge::engine::delegation::{Reported, shown_in};
@@ -357,6 +357,14 @@ impl Turn {
         }
     }
 
+    /// Tells how an act stands: what it is about, to those who may see that.
+    fn tell_act(&self, act: &Act) {
+        for channel in self.hearers.iter() {
+            let payload = show::act(&self.name, act, channel.rights().see_private);
+            channel.outbox.send("event", Some(&shown_in(&self.session).0), payload);
+        }
+    }
+
     fn stream(&self, piece: Streamed<'_>) {
         for channel in self.hearers.iter() {
             channel.outbox.stream(&shown_in(&self.session).0, &self.name.0, piece);
@@ -543,6 +551,12 @@ impl<'a> Telling<'a> {
                     self.count();
                 }
                 self.turn.stream(Streamed::Thought(&self.thoughts.push(text)));
+            }
+            Streamed::Act(act) => {
+                self.end_thoughts();
+                // What was held back of the words before comes before.
+                self.turn.stream(Streamed::Text(&self.text.finish()));
+                self.turn.tell_act(act);
             }
         }
     }

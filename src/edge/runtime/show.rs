@@ -4,6 +4,7 @@ use crate::domain::context::Rendered;
 use crate::domain::count::counted;
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::{Trace, page};
+use crate::domain::id::TurnId;
 use crate::domain::inert::{exact, inert};
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
@@ -16,7 +17,7 @@ use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::turn::consensus::{Other, Round};
 use crate::domain::turn::error::Fault;
-use crate::domain::turn::{Deed, Refused, Taken};
+use crate::domain::turn::{Act, Deed, Refused, Taken};
 use crate::edge::doctor::Check;
 use crate::edge::engine::Engine;
 use crate::edge::engine::cascade::Stand;
@@ -314,6 +315,19 @@ pub fn refused(refused: &Refused) -> Sexp {
     Plist::new().text("text", inert(&refused.text)).maybe("hash", hash).build()
 }
 
+/// Returns how an act of a turn stands, for who may see what is private or may not: that is not told what it is about.
+pub fn act(turn: &TurnId, act: &Act, sees_private: bool) -> Plist {
+    let seen = sees_private || act.privacy == Privacy::Open;
+    Plist::new()
+        .keyword("action", "act")
+        .text("turn", turn.0.as_str())
+        .int("number", act.number as i64)
+        .keyword("state", act.state.name())
+        .text("tool", exact(&act.tool))
+        .maybe("summary", Some(&act.summary).filter(|_| seen).map(|summary| exact(&clip(summary))))
+        .maybe("plan", act.plan.as_ref().map(|id| id.0.clone()))
+}
+
 fn deed(deed: &Deed) -> Sexp {
     let verdict = deed.trace.as_ref().and_then(|trace| trace.strictest().map(|o| o.verdict.name())).unwrap_or("deny");
     Plist::new()
@@ -453,6 +467,28 @@ mod tests {
     use crate::domain::id::{PlanId, SessionId, TurnId};
     use crate::domain::label::Labels;
     use crate::domain::tool::Toolbox;
+    use crate::domain::turn::ActState;
+
+    #[test]
+    fn what_a_private_act_is_about_is_told_only_to_who_may_see_it() {
+        let turn = TurnId("T1".to_string());
+        for (privacy, sees, expected) in [
+            (Privacy::Open, false, true),
+            (Privacy::Open, true, true),
+            (Privacy::Warn, false, false),
+            (Privacy::Ask, false, false),
+            (Privacy::Private, false, false),
+            (Privacy::Private, true, true),
+        ] {
+            let (tool, summary) = ("memory-read".to_string(), "Read “\u{202e}x”".to_string());
+            let told = Act { number: 3, tool, summary, state: ActState::Begun, plan: None, privacy };
+            let told = act(&turn, &told, sees).build();
+            assert_eq!((told.int_at("number"), told.name_at("state")), (Some(3), Some("begun")));
+            assert_eq!((told.text_at("tool"), told.text_at("turn")), (Some("memory-read"), Some("T1")));
+            assert_eq!(told.text_at("summary").is_some(), expected, "{privacy:?} {sees}");
+            assert!(!told.to_string().contains('\u{202e}'), "nothing in it hides");
+        }
+    }
 
     #[test]
     fn of_decided_plans_the_newest_are_sent() {
