@@ -68,13 +68,6 @@ It has :model, :slot, :tokens, :cost and :context, each a text or nil.")
        (format "%s in, %s out"
                (passepartout-view-count in) (passepartout-view-count out))))
 
-(defun passepartout-chat--head-slot (routes)
-  "Return the kind of work that ROUTES, lines of the core, were for, or nil."
-  (let ((route (car routes)))
-    (and (stringp route)
-         (string-match "\\`foreground, \\([a-z]+\\)," route)
-         (match-string 1 route))))
-
 (defun passepartout-chat--head-context (context)
   "Return how full CONTEXT is, a plist of :used and :most, in words, or nil."
   (let ((used (plist-get context :used))
@@ -91,8 +84,9 @@ What was answered without a model took nothing, and leaves it."
                         (or (plist-get payload :model)
                             (plist-get payload :provider))
                         30)
-                :slot (passepartout-chat--head-slot
-                       (plist-get payload :routes))
+                :slot (and (plist-get payload :slot)
+                           (passepartout-view-line (plist-get payload :slot)
+                                                   20))
                 :tokens (passepartout-chat--head-tokens
                          (plist-get payload :tokens-in)
                          (plist-get payload :tokens-out))

@@ -67,8 +67,7 @@
        :response '(:action :turn-done :turn "t1" :status "answered"
                    :model "sea %b\u202e" :provider "far" :tokens-in 123456
                    :tokens-out 340 :cost "$0.0012"
-                   :context (:used 34 :most 100)
-                   :routes ("foreground, code, as it says; usual: far"))
+                   :context (:used 34 :most 100) :slot "code")
        session)
       ;; A name is shown as it is: neither a percent sign nor a mark of
       ;; direction does anything, as the text of a variable is literal.
@@ -168,6 +167,10 @@
                     ((:state "reading" :reading (3 10)) "[reading 3/10]"
                      passepartout-jobs)
                     ((:state "idle" :indexing (3 10)) "[indexing 3/10]"
+                     passepartout-jobs)
+                    ((:state "idle" :jobs-running 1) "[1 job]"
+                     passepartout-jobs)
+                    ((:state "thinking" :jobs-running 2) "[2 jobs]"
                      passepartout-jobs)
                     ((:state "thinking") "[working]" passepartout-jobs)
                     ((:state "waiting" :pending 2) "[2 plans]"

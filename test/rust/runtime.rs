@@ -385,6 +385,7 @@ fn words_are_answered_in_a_stream_that_ends() {
     let done = client.turn_done();
     assert_eq!((done.text_at("turn"), done.text_at("status")), (Some(turn.as_str()), Some("answered")));
     assert_eq!((done.text_at("provider"), done.text_at("model")), (Some("fake"), Some("m")));
+    assert_eq!(done.text_at("slot"), Some("chat"), "for which it was asked");
     assert_eq!((done.int_at("tokens-in"), done.int_at("tokens-out")), (Some(11), Some(7)));
     let chunks = client.streamed(&turn);
     assert_eq!(chunks.last().map(String::as_str), Some(""));
@@ -1270,4 +1271,27 @@ fn what_was_confirmed_runs_by_itself_when_it_is_due() {
     let ran = listed(&mut client);
     assert_eq!((ran.text_at("state"), ran.text_at("outcome")), (Some("confirmed"), Some("done")), "{ran}");
     assert!(home.read_file("jobs.org").contains(":LOGBOOK:"), "{}", home.read_file("jobs.org"));
+}
+
+/// How many jobs run is told while they run, and not when none does.
+#[test]
+fn the_status_counts_the_jobs_that_run() {
+    let job = "* TODO Plants\nSCHEDULED: <2026-03-02 Mon 08:00 .+1d>\n:PROPERTIES:\n:ID: plants\n\
+               :PP_RUN: what are my todos?\n:PP_ALWAYS: t\n:END:\n";
+    let home = Home::new(&[("home.org", TILES), ("jobs.org", job)]);
+    let server = FakeServer::start([says(&["Half", " of it"]).silent_after("Half")]);
+    let more = ":environment ((\"HEARTBEAT_INTERVAL\" . \"1\"))";
+    let mut client = Client::start_with(&home, Some(&server), "\"fake\"", more);
+    let listed = client.request("jobs", Plist::new()).list_at("jobs")[0].clone();
+    let key = listed.text_at("job").expect("a key").to_string();
+    let done = client.request("job", Plist::new().text("job", key.as_str()).keyword("do", "confirm"));
+    let plan = done.list_at("plans")[0].as_text().expect("a plan").to_string();
+    let plans = client.request("plans", Plist::new());
+    let plan = plans.list_at("plans").iter().find(|one| one.text_at("id") == Some(&plan)).expect("it waits").clone();
+    assert!(!client.heard.iter().any(|message| payload_of(message).get("jobs-running").is_some()));
+    approve(&mut client, &plan);
+    client.turn_done();
+    client.status("a job to run", |status| status.int_at("jobs-running") == Some(1));
+    client.request("job", Plist::new().text("job", key.as_str()).keyword("do", "stop"));
+    client.status("none to run", |status| status.get("jobs-running").is_none());
 }

@@ -6,6 +6,7 @@ use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::money::totals::Shares;
 use crate::domain::outside::{Outside, Piece};
 use crate::domain::port::{Ended, Message, Prompt, Usage};
+use crate::domain::route::Slot;
 use crate::domain::signal::{Depth, Sensor};
 use crate::domain::turn::consensus::{Other, Round};
 use crate::domain::turn::earlier::Past;
@@ -164,6 +165,8 @@ pub struct TurnReport {
     pub skill: Option<String>,
     /// Which provider and model answered last.
     pub answered_by: Option<(String, String)>,
+    /// The kind of work for which it was asked; no record keeps it, as the routes say it.
+    pub slot: Option<Slot>,
     /// Whether that answer was cut off.
     pub ended: Ended,
     /// Which rule chose which providers, in words.
@@ -247,6 +250,7 @@ impl TurnReport {
             sources: Vec::new(),
             skill: None,
             answered_by: None,
+            slot: None,
             ended: Ended::Whole,
             routes: Vec::new(),
             rounds: Vec::new(),

@@ -4,6 +4,7 @@ use crate::domain::id::{SessionId, TurnId};
 use crate::domain::inert::{Inert, exact};
 use crate::domain::label::Privacy;
 use crate::domain::port::Streamed;
+use crate::domain::route::Slot;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Role, Said};
@@ -494,6 +495,7 @@ impl Turn {
         let payload = show::turn(finished, &self.engine.view())
             .list("refused", refused.iter().map(show::refused))
             .maybe_int("tasks", Some(self.engine.untold_tasks(&finished.session)).filter(|tasks| *tasks > 0))
+            .maybe("slot", finished.report.slot.map(Slot::name))
             .maybe("preset", self.engine.preset_name(&finished.session).map(|name| exact(&name)))
             .int("pending", self.engine.pending() as i64)
             .list("blocked", finished.report.blocked().into_iter().map(show::blocked))
