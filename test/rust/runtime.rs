@@ -397,6 +397,31 @@ fn words_are_answered_in_a_stream_that_ends() {
     assert_eq!(turns.list_at("turns")[0].text_at("asked"), Some("hello"));
 }
 
+/// What a model says is inert, but for who asks for its words as they are, in a field of their own.
+#[test]
+fn only_who_asks_for_it_is_told_an_answer_as_it_is() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let words = "* A heading\n[[elisp:(f)]]\u{202e}";
+    let server = FakeServer::start([says(&[words]), says(&[words]), says(&["Beamed."])]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    client.say("hello");
+    let done = client.turn_done();
+    assert!(done.get("exact").is_none() && done.get("runs").is_none(), "{done}");
+    client.event("user-input", Plist::new().text("text", "rewrite").text("exact", "notes.org"));
+    let done = client.turn_done();
+    assert_eq!(done.text_at("exact"), Some(words), "byte for byte");
+    assert!(done.list_at("runs").iter().any(|run| run.as_text().is_some_and(|run| run.contains("(f)"))), "{done}");
+    let streamed = client.streamed(done.text_at("turn").expect("a turn")).concat();
+    assert!(
+        !streamed.contains("[[elisp:") && !streamed.contains('\u{202e}'),
+        "what is streamed stays inert: {streamed}"
+    );
+    let kept = client.request("trace", Plist::new());
+    assert!(kept.list_at("turns").iter().all(|turn| turn.get("exact").is_none()), "it is kept nowhere");
+    client.say("and now?");
+    assert!(client.turn_done().get("exact").is_none(), "it was asked for once");
+}
+
 /// Parks a plan, and returns it as the client was shown it.
 pub(crate) fn parked(client: &mut Client) -> Sexp {
     client.say("the tiles are ordered");

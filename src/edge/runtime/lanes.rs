@@ -36,8 +36,8 @@ struct Task {
 }
 
 enum Work {
-    /// A question; under a name when it is asked once, whatever becomes of this core.
-    Ask(Box<Ask>, Option<Once>),
+    /// A question.
+    Ask(Box<Ask>, Wanted),
     Decide {
         origin: Origin,
         /// The steps that it is about, by plan.
@@ -51,6 +51,23 @@ enum Work {
     Say(String),
     /// Tells what came of work that was handed over here.
     Report(Box<Reported>),
+}
+
+/// What is wanted of a question beside its answer.
+#[derive(Default)]
+struct Wanted {
+    /// Its name, when it is asked once, whatever becomes of this core.
+    once: Option<Once>,
+    /// What the answer is to replace: then its words are wanted as they are, too.
+    exact: Option<Arc<Replaced>>,
+}
+
+/// A text that an answer is to replace.
+struct Replaced {
+    /// The name of its file, which says what it is.
+    file: String,
+    /// The text, as it came along.
+    text: String,
 }
 
 impl Work {
@@ -139,7 +156,14 @@ impl Lanes {
             self.engine.stay_for(&origin.session);
         }
         match payload.text_at("once").map(Once::read).transpose() {
-            Ok(once) => self.take(client, asked(origin, payload, blotted), once),
+            Ok(once) => {
+                let ask = asked(origin, payload, blotted);
+                let exact = payload.text_at("exact").map(|file| {
+                    let text = ask.attached.iter().map(|along| along.text.as_str()).collect::<Vec<_>>().join("\n");
+                    Arc::new(Replaced { file: file.to_string(), text })
+                });
+                self.take(client, ask, Wanted { once, exact });
+            }
             Err(why) => self.say(client, origin.session, format!("{why}; nobody was asked.")),
         }
     }
@@ -156,7 +180,7 @@ impl Lanes {
                 folder: None,
                 attached: Vec::new(),
             },
-            None,
+            Wanted::default(),
         );
     }
 
@@ -168,7 +192,7 @@ impl Lanes {
     }
 
     /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
-    fn take(&mut self, client: ClientId, ask: Ask, once: Option<Once>) {
+    fn take(&mut self, client: ClientId, ask: Ask, wanted: Wanted) {
         let here = ask.origin.session.clone();
         self.homes.insert(here.clone(), client);
         let elsewhere = self
@@ -183,7 +207,7 @@ impl Lanes {
                 let text = format!("{id} belongs to another conversation; what comes of it stands there.");
                 self.queue(client, here, Work::Say(text));
             }
-            None => self.queue(client, here, Work::Ask(Box::new(ask), once)),
+            None => self.queue(client, here, Work::Ask(Box::new(ask), wanted)),
         }
     }
 
@@ -309,9 +333,13 @@ impl Lanes {
             Work::Say(_) => "a decision about a plan".to_string(),
             Work::Report(reported) => first_line(&format!("report of the task: {}", reported.task)),
         };
+        let exact = match &work {
+            Work::Ask(_, wanted) => wanted.exact.clone(),
+            Work::Decide { .. } | Work::Repl { .. } | Work::Say(_) | Work::Report(_) => None,
+        };
         let (name, began) = (engine.new_turn(), engine.clock.now());
         let _going = Arc::new(engine.goes_on(&name));
-        let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, began, _going };
+        let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, exact, began, _going };
         turn.begin(&work);
         (turn, work)
     }
@@ -342,6 +370,8 @@ struct Turn {
     session: SessionId,
     name: TurnId,
     asked: String,
+    /// What the answer is to replace, when who asked wants its words as they are.
+    exact: Option<Arc<Replaced>>,
     began: jiff::Timestamp,
     /// It goes on as long as anybody has to do with it.
     _going: Arc<Going>,
@@ -399,7 +429,7 @@ impl Turn {
         let mut telling = Telling::new(self);
         let mut sink = |piece: Streamed<'_>| telling.hear(piece);
         let result = match work {
-            Work::Ask(ask, once) => match once_only(engine, once, name).await {
+            Work::Ask(ask, wanted) => match once_only(engine, wanted.once, name).await {
                 Ok(None) => Ok(engine.ask(*ask, name.clone(), &mut sink).await),
                 Ok(Some(before)) => return self.was_asked(&before),
                 Err(why) => Err(why),
@@ -512,7 +542,16 @@ impl Turn {
             Privacy::Private => payload.flag("private", true),
             Privacy::Warn | Privacy::Ask => payload.text("private", privacy.word()),
         };
-        self.tell("response", payload);
+        for channel in self.hearers.iter() {
+            let payload = match self.exact.as_deref() {
+                // Nobody else is told words that are not inert.
+                Some(Replaced { file, text }) if channel.id == self.client => {
+                    show::as_it_is(payload.clone(), &finished.report, file, text)
+                }
+                Some(_) | None => payload.clone(),
+            };
+            channel.outbox.send("response", Some(&shown_in(&self.session).0), payload);
+        }
     }
 }
 
