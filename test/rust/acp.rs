@@ -527,6 +527,41 @@ fn no_other_answer_of_an_editor_approves_anything() {
 }
 
 #[test]
+fn what_an_editor_approved_asks_again_the_next_time() {
+    let home = home();
+    let set = |state: &str| {
+        let args = json!({"id": "tiles", "state": state, "explanation": "The user said so."});
+        Reply::answer(Dialect::OpenAi, &[], &[("c1", "org-set-todo", args)])
+    };
+    let server = FakeServer::start([set("DONE"), set("TODO"), says(&["Well then."]), set("TODO"), says(&["It is."])]);
+    let mut owner = Client::start(&home, Some(&server), "\"fake\"");
+    let mut editor = Editor::greeted(&home);
+    grant(&mut owner);
+    let session = meanwhile(&mut owner, || editor.open());
+    // The same turn goes on with the same tool on the same heading, and then another one does.
+    for (round, (choices, done)) in
+        [(&["allow-once", "reject-once"][..], true), (&["allow-once"][..], false)].into_iter().enumerate()
+    {
+        let answer = meanwhile(&mut owner, || {
+            let id = editor.prompt(&session, "the tiles");
+            for choice in choices {
+                let question = editor.permission();
+                editor.say(json!({"jsonrpc": "2.0", "id": question["id"], "result": chosen(choice)}));
+            }
+            editor.answer(id)
+        });
+        assert_eq!(reason(&answer), "end_turn", "{round}");
+        assert_eq!(home.read_file("home.org").contains("DONE Order tiles"), done, "{round}");
+    }
+    let plans = owner.request("plans", Plist::new().flag("all", true));
+    let stands: Vec<&str> = plans.list_at("plans").iter().filter_map(|plan| plan.text_at("status")).collect();
+    assert_eq!(stands, ["done", "denied", "done"], "each was asked for by itself");
+    let rules = owner.request("rules", Plist::new());
+    let rules: Vec<&str> = rules.list_at("rules").iter().filter_map(|rule| rule.text_at("state")).collect();
+    assert!(!rules.contains(&"confirmed"), "and nothing was loosened: {rules:?}");
+}
+
+#[test]
 fn acts_are_told_to_an_editor_while_they_are_done_and_of_private_ones_nothing() {
     let home = home();
     let look = |id: &str| Reply::answer(Dialect::OpenAi, &[], &[("c1", "memory-read", json!({"id": id}))]);
