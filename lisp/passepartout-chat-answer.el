@@ -96,6 +96,28 @@ the last question when that turn cannot be found."
    (when (passepartout-chat--to-asked follows)
      (passepartout-chat--open-answer turn))))
 
+(defun passepartout-chat--act (payload _meta)
+  "Show in the header line what is done in the turn of PAYLOAD."
+  (let ((turn (passepartout-chat--find-turn (plist-get payload :turn))))
+    (when turn
+      (setf (passepartout-chat--turn-doing turn)
+            (and (eq (plist-get payload :state) :begun)
+                 (passepartout-view-line (or (plist-get payload :summary)
+                                             (plist-get payload :tool)
+                                             "an act")
+                                         40)))
+      (let ((buffer (passepartout-chat--turn-buffer turn)))
+        (when (buffer-live-p buffer)
+          (with-current-buffer buffer
+            (passepartout-chat--show-state)))))))
+
+(defun passepartout-chat--doing (base)
+  "Return what is being done for an answer in the chat BASE, or nil."
+  (seq-some (lambda (turn)
+              (and (eq (passepartout-chat--turn-buffer turn) base)
+                   (passepartout-chat--turn-doing turn)))
+            passepartout-chat--turns))
+
 (defun passepartout-chat--chunk (payload _meta)
   "Insert the text in PAYLOAD into its answer; keep thoughts until they end."
   (let ((turn (passepartout-chat--find-turn (plist-get payload :turn)))
@@ -350,6 +372,7 @@ The question goes by its name: a core that heard it, or that reads in
 the store that it was heard, asks nobody again and says what came of it."
   (when (passepartout-chat--turn-id turn)
     (setf (passepartout-chat--turn-id turn) nil
+          (passepartout-chat--turn-doing turn) nil
           (passepartout-chat--turn-thoughts turn) nil)
     (when (passepartout-chat--turn-said turn)
       (passepartout-chat--change
@@ -370,6 +393,7 @@ the store that it was heard, asks nobody again and says what came of it."
 ;;;; Subscriptions
 
 (passepartout-subscribe :event :turn-started #'passepartout-chat--started)
+(passepartout-subscribe :event :act #'passepartout-chat--act)
 (passepartout-subscribe :stream-chunk nil #'passepartout-chat--chunk)
 (passepartout-subscribe :response :turn-done #'passepartout-chat--done)
 (passepartout-subscribe :status nil #'passepartout-chat--stopped)

@@ -41,6 +41,7 @@
 (declare-function passepartout-chat-interrupt "passepartout-chat" ())
 (declare-function passepartout-chat--answering-p "passepartout-chat-answer"
                   (base))
+(declare-function passepartout-chat--doing "passepartout-chat-answer" (base))
 
 (defvar-local passepartout-chat--header nil
   "The text of the header line.")
@@ -67,13 +68,6 @@ It has :model, :slot, :tokens, :cost and :context, each a text or nil.")
        (format "%s in, %s out"
                (passepartout-view-count in) (passepartout-view-count out))))
 
-(defun passepartout-chat--head-slot (routes)
-  "Return the kind of work that ROUTES, lines of the core, were for, or nil."
-  (let ((route (car routes)))
-    (and (stringp route)
-         (string-match "\\`foreground, \\([a-z]+\\)," route)
-         (match-string 1 route))))
-
 (defun passepartout-chat--head-context (context)
   "Return how full CONTEXT is, a plist of :used and :most, in words, or nil."
   (let ((used (plist-get context :used))
@@ -90,8 +84,9 @@ What was answered without a model took nothing, and leaves it."
                         (or (plist-get payload :model)
                             (plist-get payload :provider))
                         30)
-                :slot (passepartout-chat--head-slot
-                       (plist-get payload :routes))
+                :slot (and (plist-get payload :slot)
+                           (passepartout-view-line (plist-get payload :slot)
+                                                   20))
                 :tokens (passepartout-chat--head-tokens
                          (plist-get payload :tokens-in)
                          (plist-get payload :tokens-out))
@@ -181,10 +176,10 @@ HELP says what a click does."
    "Who answered last, and what kind of work it was\n\
 mouse-1: providers and models, mouse-3: preset of this chat"))
 
-(defun passepartout-chat--head-state (state word)
+(defun passepartout-chat--head-state (state word doing)
   "Return what is under way: STATE, or where that is nil what the core does.
-WORD says that."
-  (let ((word (or state word)))
+WORD says that, and DOING what is done for an answer, where that is known."
+  (let ((word (or (and state doing) state word)))
     (cond
      ((equal state "answering")
       (passepartout-chat--head-part
@@ -244,14 +239,17 @@ mouse-1: what a model would be told, mouse-3: the last request"))))
          (last (buffer-local-value 'passepartout-chat--last base))
          (preset (buffer-local-value 'passepartout-chat--preset base))
          (word (passepartout-status-word))
-         (shown (list state word (passepartout-status-trouble-p) last preset)))
+         (doing (and (equal (car state) "answering")
+                     (passepartout-chat--doing base)))
+         (shown (list state word doing (passepartout-status-trouble-p) last
+                      preset)))
     (unless (equal shown passepartout-chat--shown)
       (setq passepartout-chat--shown shown
             passepartout-chat--header
             (concat " "
                     (passepartout-chat--head-who last preset)
                     "  "
-                    (passepartout-chat--head-state (car state) word)
+                    (passepartout-chat--head-state (car state) word doing)
                     "  "
                     (passepartout-chat--head-took last)
                     "  "

@@ -50,8 +50,9 @@ that it goes on; GAP is non-nil when the next text begins a paragraph,
 and `thought' when it follows thoughts; THOUGHTS has the pieces of what
 is being thought, the newest first; ASKED, of a question that has a name
 of its own, is a cons of the payload that it was sent with and its
-session: by that name it can be sent again, and nobody is asked twice."
-  id buffer from at said (reverts 0) note gap thoughts asked)
+session: by that name it can be sent again, and nobody is asked twice;
+DOING is the act that is being carried out, in a line, or nil."
+  id buffer from at said (reverts 0) note gap thoughts asked doing)
 
 (defvar passepartout-chat--turns nil
   "The turns that are going on, in all chats, the oldest first.")

@@ -70,6 +70,8 @@
   (bytes 0 :documentation "How many bytes of an answer have arrived.")
   (said nil :documentation "The pieces of the answer, the newest first.")
   (end nil :documentation "What the end of its last turn reported.")
+  (exact nil :documentation "The answer as its model wrote it, not inert,
+and what is new in it and could run: (TEXT . PIECES), or nil.")
   (hear nil :documentation "Is called with the question and each piece.")
   (done nil :documentation "Is called with the question at each end."))
 
@@ -87,7 +89,9 @@
 HEAR is called with it and each piece of the answer, DONE with it when a
 turn of it has ended.  MORE is a plist: :attached, what goes along, as
 `passepartout-question-attach' returns it, :tier, how private that is,
-and :session, the conversation that the question goes on with."
+:session, the conversation that the question goes on with, and :exact,
+the name of the file whose text the answer is to replace, when it is
+wanted as its model writes it."
   (let ((bytes (string-bytes text)))
     (when (> bytes passepartout-events-text-limit)
       (user-error "Your question is %s long; at most %s can be sent"
@@ -105,6 +109,8 @@ and :session, the conversation that the question goes on with."
      `(:text ,text
        ,@(and (plist-get more :attached)
               `(:attached ,(plist-get more :attached)))
+       ,@(and (plist-get more :exact)
+              `(:exact ,(plist-get more :exact)))
        :private ,(passepartout-chat--tier-said (plist-get more :tier))
        :project ,(passepartout-events-project))
      session)
@@ -202,6 +208,9 @@ What a model thinks is no part of it."
         (pcase (plist-get payload :status)
           ("answered" 'answered) ("parked" 'parked)
           ("interrupted" 'interrupted) (_ 'failed)))
+  (when (stringp (plist-get payload :exact))
+    (setf (passepartout-question-exact question)
+          (cons (plist-get payload :exact) (plist-get payload :runs))))
   (funcall (passepartout-question-done question) question))
 
 (defun passepartout-question--stopped (payload _meta)

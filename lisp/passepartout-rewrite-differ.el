@@ -91,6 +91,7 @@ The keys of the text count there as well."
   (let ((enable-local-variables nil))
     (funcall mode))
   (setq-local word-wrap t)
+  (passepartout-view-show-hidden)
   (setq passepartout-rewrite--shown rewrite)
   (use-local-map (make-composed-keymap passepartout-rewrite-map
                                        (current-local-map)))
@@ -161,10 +162,12 @@ is a newer one.  The windows are as before then."
          (new (generate-new-buffer "*passepartout rewritten*")))
     (with-current-buffer old
       (insert (passepartout-rewrite--original rewrite))
+      (passepartout-view-show-hidden)
       (setq buffer-read-only t)
       (set-buffer-modified-p nil))
     (with-current-buffer new
       (insert (passepartout-rewrite--result rewrite))
+      (passepartout-view-show-hidden)
       (set-buffer-modified-p nil))
     (ediff-buffers
      old new

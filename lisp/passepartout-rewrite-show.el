@@ -78,8 +78,8 @@ It is below where half of the width would hold no line of prose."
   (tier nil :documentation "How private the text is: a tier, or nil.")
   (question nil :documentation "The question that is being answered.")
   (stopped nil :documentation "The question that was to be stopped, or nil.")
-  (work nil :documentation "The new text while it is being put together.")
   (result nil :documentation "The new text, once there is one.")
+  (runs nil :documentation "What is new in it and could run, as texts.")
   (remark nil :documentation "What is to be known beside it, or nil.")
   (preview nil :documentation "The buffer that shows it, or nil."))
 
@@ -158,9 +158,8 @@ into one of them"))
 
 (defun passepartout-rewrite--state (rewrite)
   "Return how REWRITE stands: `going', `ready' or `failed'."
-  (cond ((or (passepartout-question-going-p
-              (passepartout-rewrite--question rewrite))
-             (passepartout-rewrite--work rewrite))
+  (cond ((passepartout-question-going-p
+          (passepartout-rewrite--question rewrite))
          'going)
         ((passepartout-rewrite--result rewrite) 'ready)
         (t 'failed)))
@@ -260,8 +259,7 @@ accepts it, \\[passepartout-rewrite-diff] shows the difference,
   (setq-local truncate-lines nil)
   (setq-local truncate-partial-width-windows nil)
   (setq-local buffer-undo-list t)
-  ;; Nothing is hidden or turned because of what the text says.
-  (setq-local bidi-display-reordering nil)
+  (passepartout-view-show-hidden)
   (setq-local revert-buffer-function
               (lambda (&rest _)
                 (passepartout-rewrite--draw passepartout-rewrite--shown))))

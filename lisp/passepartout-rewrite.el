@@ -129,6 +129,18 @@ around it.  Leave alone what this does not ask to change, and keep line \
 breaks, indentation and markup as they are (%s).  Use no tools."
           wanted mode))
 
+(defun passepartout-rewrite--file ()
+  "Return the name of the file of the current buffer, as the core is told it.
+It says what of a new text could run here."
+  (let ((name (passepartout-events-clean
+               (if buffer-file-name
+                   (file-name-nondirectory buffer-file-name)
+                 (buffer-name)))))
+    (if (and (derived-mode-p 'org-mode)
+             (not (string-match-p "\\.org\\(?:_archive\\)?\\'" name)))
+        (concat name ".org")
+      name)))
+
 (defun passepartout-rewrite--ask (rewrite wanted)
   "Have the text of REWRITE, or what it was rewritten to, rewritten as WANTED."
   (let* ((buffer (passepartout-rewrite--buffer rewrite))
@@ -143,6 +155,7 @@ breaks, indentation and markup as they are (%s).  Use no tools."
                (passepartout-rewrite--hear rewrite question text))
              (lambda (question) (passepartout-rewrite--done rewrite question))
              :session (and before (passepartout-question-session before))
+             :exact (passepartout-rewrite--file)
              :tier (passepartout-chat--strictest
                     (list (passepartout-rewrite--tier rewrite)
                           (and before (passepartout-question-private before))))
@@ -153,7 +166,6 @@ breaks, indentation and markup as they are (%s).  Use no tools."
                              (passepartout-rewrite--original rewrite)))))))
     (push wanted (passepartout-rewrite--wanted rewrite))
     (setf (passepartout-rewrite--result rewrite) nil
-          (passepartout-rewrite--work rewrite) nil
           (passepartout-rewrite--remark rewrite) nil)
     (passepartout-rewrite--put-away rewrite)
     (if (buffer-live-p (passepartout-rewrite--preview rewrite))
@@ -174,45 +186,41 @@ breaks, indentation and markup as they are (%s).  Use no tools."
     (passepartout-rewrite--say rewrite)))
 
 (defun passepartout-rewrite--done (rewrite question)
-  "Note what REWRITE has come to, as the answer to QUESTION has ended."
+  "Note what REWRITE has come to, as the answer to QUESTION has ended.
+What is shown, and put into the buffer when you accept, is made of the
+answer as the model wrote it: the core sends that to nobody who did not
+ask for it, and it goes nowhere else."
   (when (eq question (passepartout-rewrite--question rewrite))
-    (let ((answer (passepartout-question-answer question))
-          (buffer (passepartout-rewrite--buffer rewrite)))
-      (if (or (not buffer)
-              (not (memq (passepartout-question-state question)
-                         '(answered parked)))
-              (passepartout-question-modelless-p question)
-              (string-blank-p answer))
-          (passepartout-rewrite--end rewrite question nil)
-        (setf (passepartout-rewrite--work rewrite)
-              (passepartout-rewrite-text-begin
-               answer (passepartout-rewrite--original rewrite)
-               (with-current-buffer buffer (derived-mode-p 'org-mode))))
-        (passepartout-rewrite--work-on rewrite question)))))
+    (let ((exact (car (passepartout-question-exact question))))
+      (passepartout-rewrite--note-runs rewrite question)
+      (passepartout-rewrite--end
+       rewrite question
+       (and exact
+            (not (string-blank-p exact))
+            (passepartout-rewrite--buffer rewrite)
+            (memq (passepartout-question-state question) '(answered parked))
+            (not (passepartout-question-modelless-p question))
+            (passepartout-rewrite-text-of
+             exact (passepartout-rewrite--original rewrite)))))))
 
-(defun passepartout-rewrite--work-on (rewrite question)
-  "Put the new text of REWRITE together, from the answer to QUESTION.
-That is done for a few milliseconds, and again after Emacs has had its
-turn."
-  (when (and (eq question (passepartout-rewrite--question rewrite))
-             (passepartout-rewrite--work rewrite)
-             (passepartout-rewrite--buffer rewrite))
-    (let ((found (passepartout-rewrite-text-step
-                  (passepartout-rewrite--work rewrite)
-                  passepartout-events--slice-seconds)))
-      (if (not found)
-          (run-at-time 0 nil #'passepartout-rewrite--work-on rewrite question)
-        (setf (passepartout-rewrite--work rewrite) nil)
-        (passepartout-rewrite--end rewrite question found)))))
+(defun passepartout-rewrite--note-runs (rewrite question)
+  "Keep for REWRITE what is new and could run in the answer to QUESTION.
+The core compares with what went along, which may have been an earlier
+new text: what that one brought and is still there stays."
+  (pcase-let ((`(,exact . ,pieces) (passepartout-question-exact question)))
+    (setf (passepartout-rewrite--runs rewrite)
+          (delete-dups
+           (append (seq-filter (lambda (piece)
+                                 (and exact (string-search piece exact)))
+                               (passepartout-rewrite--runs rewrite))
+                   pieces)))))
 
 (defun passepartout-rewrite--end (rewrite question found)
   "Let REWRITE have come to FOUND, the new text, or nil when QUESTION gave none."
   (let ((buffer (passepartout-rewrite--buffer rewrite)))
     (setf (passepartout-rewrite--result rewrite) (car found)
           (passepartout-rewrite--remark rewrite)
-          (passepartout-rewrite--remarks
-           question found
-           (plist-get (passepartout-question-end question) :plans)))
+          (passepartout-rewrite--remarks rewrite question found))
     (passepartout-rewrite--draw rewrite)
     (passepartout-rewrite--say rewrite)
     (when buffer
@@ -221,11 +229,31 @@ turn."
                    "rewritten; nothing is changed before you accept"
                  (passepartout-rewrite--remark rewrite))))))
 
-(defun passepartout-rewrite--remarks (question found plans)
-  "Return what is to be known of the end of QUESTION, as a line, or nil.
-FOUND is the text that was found in its answer, and PLANS are the flight
-plans that came of it."
-  (let* ((end (passepartout-question-end question))
+(defun passepartout-rewrite--unseen (text original)
+  "Say that TEXT has characters that cannot be seen and ORIGINAL has not."
+  (let ((new (seq-difference (passepartout-view-hidden-in text)
+                             (passepartout-view-hidden-in original))))
+    (and new
+         (format "It has characters that cannot be seen, shown as boxes: %s."
+                 (mapconcat (lambda (character) (format "U+%04X" character))
+                            (seq-take new 5) ", ")))))
+
+(defun passepartout-rewrite--runs-said (pieces)
+  "Say that PIECES, which are new in a text, could run where it would stand."
+  (and pieces
+       (format "New in it, and could run: %s."
+               (mapconcat (lambda (piece)
+                            (format "“%s”" (passepartout-view-line
+                                            (string-trim piece) 60)))
+                          (seq-take pieces 3) ", "))))
+
+(defun passepartout-rewrite--remarks (rewrite question found)
+  "Return what is to be known of REWRITE at the end of QUESTION, or nil.
+FOUND is the text that was found in its answer."
+  (let* ((original (passepartout-rewrite--original rewrite))
+         (runs (passepartout-rewrite--runs rewrite))
+         (plans (plist-get (passepartout-question-end question) :plans))
+         (end (passepartout-question-end question))
          (state (passepartout-question-state question))
          (notes
           (list
@@ -235,6 +263,8 @@ plans that came of it."
                             (format "%d acts, which wait" (length plans))
                           "an act, which waits")))
            (and (cdr found) "Words around the text were left out.")
+           (and found (passepartout-rewrite--unseen (car found) original))
+           (and found (passepartout-rewrite--runs-said runs))
            (and (not found)
                 (cond
                  ((plist-get end :text)
@@ -244,6 +274,8 @@ plans that came of it."
                  ((passepartout-question-modelless-p question)
                   "No language model took part; M-x passepartout-models says \
 who can be asked.")
+                 ((passepartout-question-said question)
+                  "It did not come whole, or is too long; ask again.")
                  (t "The model gave no text."))))))
     (and (seq-some #'identity notes)
          (string-join (delq nil notes) "  "))))
@@ -305,6 +337,12 @@ changed.  C-c C-k rejects, C-c C-r has the new text rewritten"))
                  (passepartout-rewrite--question rewrite)
                  (overlay-start overlay) (overlay-end overlay))
           (user-error "Not accepted"))
+        (let ((runs (passepartout-rewrite--runs rewrite)))
+          (unless (or (null runs)
+                      (y-or-n-p (format "%s  Accept it? "
+                                        (passepartout-rewrite--runs-said
+                                         runs))))
+            (user-error "Not accepted; C-c C-r has it rewritten further")))
         (let ((problem
                (or (passepartout-act--refusal (buffer-chars-modified-tick))
                    (passepartout-act--apply

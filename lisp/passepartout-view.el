@@ -42,12 +42,46 @@
 (declare-function passepartout-request "passepartout-events"
                   (action payload function &optional session))
 
+(defconst passepartout-view--hidden-ranges
+  '((#x80 . #x9f) #xad #x34f #x61c (#x115f . #x1160) (#x17b4 . #x17b5)
+    (#x180b . #x180e) (#x200b . #x200f) (#x2028 . #x202e)
+    (#x2060 . #x206f) #x3164 (#xfe00 . #xfe0f) #xfeff #xffa0
+    (#xfff0 . #xffff) (#xe0000 . #xe0fff) (#xf0000 . #x10ffff))
+  "Characters that cannot be seen as they are, but for those of ASCII.
+Those are shown as ^X by themselves.")
+
 (defconst passepartout-view--hidden
   (concat "[\0-\10\13-\37\177-\u009f\u00ad\u034f\u061c\u115f\u1160"
           "\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e"
           "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff"
           "\U000e0000-\U000e0fff\U000f0000-\U0010ffff]")
   "Regular expression for characters that cannot be seen as they are.")
+
+(defun passepartout-view-hidden-in (text)
+  "Return the characters of TEXT that cannot be seen, each once."
+  (let ((from 0) (found nil))
+    (while (string-match passepartout-view--hidden text from)
+      (cl-pushnew (aref text (match-beginning 0)) found)
+      (setq from (match-end 0)))
+    (nreverse found)))
+
+(defvar passepartout-view--glyphs nil
+  "How characters are displayed that cannot be seen, once that was made.")
+
+(defun passepartout-view--glyphs ()
+  "Return a table that displays what cannot be seen by its number."
+  (or passepartout-view--glyphs
+      (let ((table (copy-sequence glyphless-char-display)))
+        (dolist (range passepartout-view--hidden-ranges)
+          (set-char-table-range table range 'hex-code))
+        (setq passepartout-view--glyphs table))))
+
+(defun passepartout-view-show-hidden ()
+  "Show what cannot be seen in the current buffer, and turn nothing around.
+The text stays as it is; a foreign text that is to be judged by its
+looks is shown so."
+  (setq-local bidi-display-reordering nil)
+  (setq-local glyphless-char-display (passepartout-view--glyphs)))
 
 (defun passepartout-view-visible (text)
   "Return TEXT with what cannot be seen written as an escape."

@@ -11,6 +11,7 @@ use crate::domain::label::{Labels, Privacy};
 use crate::domain::outside::{Outside, Piece};
 use crate::domain::scope::Scope;
 use crate::domain::signal::Role;
+use crate::domain::turn::Act;
 use crate::domain::turn::error::{Fault, Resolution};
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -315,6 +316,8 @@ pub enum Streamed<'a> {
     Text(&'a str),
     /// Words that it thinks.
     Thought(&'a str),
+    /// How an act stands by now. A turn tells it; no provider does.
+    Act(&'a Act),
 }
 
 impl<'a> Streamed<'a> {
@@ -322,7 +325,7 @@ impl<'a> Streamed<'a> {
     pub fn text(self) -> &'a str {
         match self {
             Streamed::Text(text) => text,
-            Streamed::Thought(_) => "",
+            Streamed::Thought(_) | Streamed::Act(_) => "",
         }
     }
 
@@ -330,6 +333,7 @@ impl<'a> Streamed<'a> {
     pub fn is_empty(self) -> bool {
         match self {
             Streamed::Text(words) | Streamed::Thought(words) => words.is_empty(),
+            Streamed::Act(_) => false,
         }
     }
 }

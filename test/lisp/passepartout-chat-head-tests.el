@@ -67,8 +67,7 @@
        :response '(:action :turn-done :turn "t1" :status "answered"
                    :model "sea %b\u202e" :provider "far" :tokens-in 123456
                    :tokens-out 340 :cost "$0.0012"
-                   :context (:used 34 :most 100)
-                   :routes ("foreground, code, as it says; usual: far"))
+                   :context (:used 34 :most 100) :slot "code")
        session)
       ;; A name is shown as it is: neither a percent sign nor a mark of
       ;; direction does anything, as the text of a variable is literal.
@@ -94,6 +93,39 @@
       (passepartout-fake-inject :status '(:state "waiting" :pending 2))
       (should (eq (passepartout-chat-head-tests--calls "2 plans" 'mouse-1)
                   'passepartout-flight-plans)))))
+
+(ert-deftest passepartout-chat-head-says-what-is-being-done ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-fake-inject :status '(:state "idle"))
+      (insert "Q")
+      (passepartout-chat-send)
+      (passepartout-fake-inject
+       :event '(:action :turn-started :turn "t1") session)
+      (dolist (case
+               '((:turn "t9" :state :begun :summary "of another"
+                  "answering")
+                 (:turn "t1" :state :begun :tool "shell"
+                  :summary "Run: make\u202e %b" "Run: make\\u{202E} %b")
+                 (:turn "t1" :state :done :tool "shell"
+                  :summary "Run: make" "answering")
+                 (:turn "t1" :state :begun :tool "memory-read"
+                  "memory-read")
+                 (:turn "t1" :state :failed :tool "memory-read" "answering")
+                 (:turn "t1" :state :begun :summary "Run: ls" "Run: ls")))
+        (passepartout-fake-inject
+         :event (append '(:action :act :number 0) (butlast case)) session)
+        (should (string-prefix-p
+                 (format " choose a model  %s  " (car (last case)))
+                 passepartout-chat--header))
+        (should (eq (passepartout-chat-head-tests--calls
+                     (car (last case)) 'mouse-1)
+                    'passepartout-chat-interrupt)))
+      (passepartout-fake-inject
+       :response '(:action :turn-done :turn "t1" :status "interrupted")
+       session)
+      (should (string-prefix-p " choose a model  idle  "
+                               passepartout-chat--header)))))
 
 (ert-deftest passepartout-chat-head-of-a-saved-chat-knows-its-last-answer ()
   (dolist (case '(("- model :: m 1 (far)\n- tokens :: 12 in (4 cached), 3 out \
@@ -135,6 +167,10 @@
                     ((:state "reading" :reading (3 10)) "[reading 3/10]"
                      passepartout-jobs)
                     ((:state "idle" :indexing (3 10)) "[indexing 3/10]"
+                     passepartout-jobs)
+                    ((:state "idle" :jobs-running 1) "[1 job]"
+                     passepartout-jobs)
+                    ((:state "thinking" :jobs-running 2) "[2 jobs]"
                      passepartout-jobs)
                     ((:state "thinking") "[working]" passepartout-jobs)
                     ((:state "waiting" :pending 2) "[2 plans]"

@@ -22,8 +22,8 @@
 ;;; Commentary:
 
 ;; From a text over the new one to a changed buffer, and everything that
-;; keeps it from being changed; and how the new text is made of what
-;; came inert.
+;; keeps it from being changed; and how the new text is made of the
+;; answer.
 
 ;;; Code:
 
@@ -41,12 +41,18 @@
                                         "the region")))
 
 (defun passepartout-rewrite-tests--answer (turn chunks &rest more)
-  "Let TURN answer the last question with CHUNKS; MORE is told of its end."
-  ;; A busy machine does not change what a test sees.
-  (let ((passepartout-events--slice-seconds
-         (* 10000 passepartout-events--slice-seconds)))
+  "Let TURN answer the last question with CHUNKS; MORE is told of its end.
+What arrived of it, with CHUNKS, is also told as it is, unless MORE says."
+  (let ((question (gethash (plist-get (passepartout-ask-tests--sent) :session)
+                           passepartout-question--open)))
     (apply #'passepartout-ask-tests--answer turn chunks
-           (append more passepartout-ask-tests--end))))
+           (append more
+                   (list :exact (apply #'concat
+                                       (and question
+                                            (passepartout-question-answer
+                                             question))
+                                       chunks))
+                   passepartout-ask-tests--end))))
 
 (defun passepartout-rewrite-tests--keys (keys)
   "Do what KEYS do at point."
@@ -144,7 +150,8 @@
       (passepartout-fake-inject :event '(:action :turn-started :turn "t1") first)
       (passepartout-fake-inject :stream-chunk '(:turn "t1" :text "ONE") first)
       (passepartout-fake-inject
-       :response `(:action :turn-done :turn "t1" ,@passepartout-ask-tests--end)
+       :response `(:action :turn-done :turn "t1" :exact "ONE"
+                   ,@passepartout-ask-tests--end)
        first)
       (goto-char (1- (point-max)))
       (backward-char)
@@ -307,7 +314,8 @@
         (should (equal (plist-get (car (plist-get sent :attached)) :text)
                        "** B\nx\n")))
       (passepartout-rewrite-tests--answer
-       "t1" '(" ** TODO B\nSCHEDULED : [2026-11-21 Sat]\nshort\n"))
+       "t1" '(" ** TODO B\nSCHEDULED : [2026-11-21 Sat]\nshort\n")
+       :exact "** TODO B\nSCHEDULED: <2026-11-21 Sat>\nshort\n")
       (passepartout-rewrite-accept)
       (should (equal (buffer-string)
                      "* A :private:\n** TODO B\nSCHEDULED: <2026-11-21 Sat>\nshort\n* C\n")))))
@@ -416,123 +424,96 @@
         (not (get-buffer " *passepartout compare*")))
       (should-not (get-buffer "*passepartout diff*")))))
 
-;;;; From what came inert to a text
+;;;; From an answer to a text
 
-(ert-deftest passepartout-rewrite-text-is-put-together ()
+(ert-deftest passepartout-rewrite-text-is-the-answer-but-for-its-ends ()
   (dolist (case
-           ;; original, what came, whether it is Org, what it is
-           '(;; What was left alone is as it stood.
-             ("cout<<x;\ny" "cout< <x;\nz" nil "cout<<x;\nz")
-             ("a {color:red}\nx" "a {color :red}\ny" nil "a {color:red}\ny")
-             ("* A\n:PROPERTIES:\n:ID: a\n:END:\n[[elisp:(f)][x]]\n"
-              " * A\n,:PROPERTIES:\n,:ID: a\n,:END:\n[ [elisp :(f)][x]]\nnew" t
-              "* A\n:PROPERTIES:\n:ID: a\n:END:\n[[elisp:(f)][x]]\nnew\n")
-             ("x <2026-11-21 Sat> y\n" "x [2026-11-21 Sat] y" t
-              "x <2026-11-21 Sat> y\n")
-             ("/* x\n * y\n */\n" "/* x\n * y\n * z\n */" nil
-              "/* x\n * y\n * z\n */\n")
-             ("* a\n* b\n" " * a\n * b\n * c" nil "* a\n* b\n* c\n")
-             ("a\fb" "a\\u{C}b" nil "a\fb")
-             ;; New lines: what cannot be anything else.
-             ("x" "1 < <n; {{ { {{x}}}" nil "1 <<n; {{ {{{x}}}")
-             ("x" "sh < <(ls)" nil "sh < <(ls)")
-             ("x" "f(call_ it(1))" nil "f(call_it(1))")
-             ("x" "m = [ [1, 2], [3]]" nil "m = [[1, 2], [3]]")
-             ("a:\n  ref:x\n" "a:\n  ref:x\n  ref :y" nil "a:\n  ref:x\n  ref:y\n")
-             ("(list :ref x)" "(list ref :ref y)" nil "(list ref :ref y)")
-             ("x\n" " * TODO y\nDEADLINE : [2026-11-21 Sat]\n,#+begin_quote\nz\n,#+end_quote"
-              t "* TODO y\nDEADLINE: <2026-11-21 Sat>\n#+begin_quote\nz\n#+end_quote\n")
-             ;; In Org what would run, or rule, stays broken up.
-             ("x" "[ [elisp :(f)]] call_ f(1) src_ sh{x}" t
-              "[ [elisp :(f)]] call_ f(1) src_ sh{x}")
-             ("x" ",#+begin_src sh :eval yes" t ",#+begin_src sh :eval yes")
-             ("x" ",:PP_ALLOW: shell\n,:header-args: :eval yes\n,:EFFORT: 1" t
-              ",:PP_ALLOW: shell\n,:header-args: :eval yes\n:EFFORT: 1")
-             ("x" "# -* - mode: sh -* -" nil "# -* - mode: sh -* -")
-             ("x" ",:HEADER-ARGS: :eval yes\n,:pp_allow: x\n,:ID: a" t
-              ",:HEADER-ARGS: :eval yes\n,:pp_allow: x\n,:ID: a")
-             ("x" "a { {{sh(ls)}}} b < <f()>> c < <here>>" t
-              "a { {{sh(ls)}}} b < <f()>> c <<here>>")
-             ;; An escape that a model wrote stays one.
-             ("%%(f)\n[%[:#\n" "\\u{25}%(g)\n\\u{5B}[elisp :(g)][d]]" t
-              "\\u{25}%(g)\n\\u{5B}[elisp :(g)][d]]\n")
-             ("# 1: 2" "\\u{23}+begin_src sh\nshell\\u{3A}ls\nLocal Variables\\u{3A}" t
-              "\\u{23}+begin_src sh\nshell\\u{3A}ls\nLocal Variables\\u{3A}")
-             ("x%\n" "SCHEDULED : [\\u{25}%(foo)]" t "SCHEDULED : [\\u{25}%(foo)]\n")
-             ("x%\ny" "a\\u{A}b\\u{25}\\u{2028}" nil "a\\u{A}b\\u{25}\\u{2028}")
-             ("x\u200b*a*\u2028y" "x\\u{200B}*b*\\u{2028}y z\\u{200B}" t
-              "x\u200b*b*\\u{2028}y z\\u{200B}")
-             ("x\u200d\u00ad\ny\f" "x\\u{200D}\\u{AD}z y\\u{C}" nil
-              "x\\u{200D}\\u{AD}z y\\u{C}")
-             ("\ufeffx\u2066\u202e" "\\u{FEFF}x\\u{2066}\\u{202E}y" nil
-              "\ufeffx\u2066\u202ey")
-             ("x\u202e: \\u{41}" "x\\u{202E}: A" nil "x\\u{202E}: A")
-             ("let percent = 'A';" "let percent = '\\u{41}';" nil
-              "let percent = '\\u{41}';")
+           ;; original, answer, text
+           '(;; What Org would take for something stays what it is.
+             ("x" "cout<<x; {color:red} src_sh{x} <2026-11-21 Sat>"
+              "cout<<x; {color:red} src_sh{x} <2026-11-21 Sat>")
+             ("x" "* A\n:PROPERTIES:\n:ID: a\n:END:\n,* b\n\\u{25}\u200b"
+              "* A\n:PROPERTIES:\n:ID: a\n:END:\n,* b\n\\u{25}\u200b")
+             ("a :b" " * c :d" " * c :d")
+             ("x\ny\n" "x\r\nz\r\n" "x\nz\n")
              ;; Both ends.
-             ("\n  x\n\n" "y" nil "\n  y\n\n")
-             ("    def f():\n        1" "def g():\n        2" nil
+             ("\n  x\n\n" "y" "\n  y\n\n")
+             ("    def f():\n        1" "def g():\n        2"
               "    def g():\n        2")
-             ("    def f():\n        1" "def g():\n    2\n\n    3" nil
+             ("    def f():\n        1" "def g():\n    2\n\n    3"
               "    def g():\n        2\n\n        3")
-             ("    f(\n  1)" "f(\n 1)" nil "f(\n 1)")
-             ("    a\n    b\n" "c\n    d" nil "    c\n    d\n")))
-    (pcase-let ((`(,original ,came ,org ,text) case))
-      (should (equal (cons came text)
-                     (cons came (car (passepartout-rewrite-text-of
-                                      came original org))))))))
+             ("    f(\n  1)" "f(\n 1)" "f(\n 1)")
+             ("    a\n    b\n" "c\n    d" "    c\n    d\n")))
+    (pcase-let ((`(,original ,answer ,text) case))
+      (should (equal (list answer text)
+                     (list answer (car (passepartout-rewrite-text-of
+                                        answer original))))))))
 
-(ert-deftest passepartout-rewrite-text-does-not-depend-on-how-case-is-searched ()
-  (dolist (case-fold-search '(nil t))
-    (should (equal (passepartout-rewrite-text-of
-                    ",:HEADER-ARGS: :eval yes\nscheduled : [2026-11-21 Sat]" "x" t)
-                   '(",:HEADER-ARGS: :eval yes\nscheduled : [2026-11-21 Sat]")))))
-
-(ert-deftest passepartout-rewrite-text-is-searched-once-for-words ()
-  (let ((words (mapcar (lambda (number) (format "w%d" number))
-                       (number-sequence 1 500)))
-        (searched 0)
-        (has (symbol-function 'passepartout-rewrite-text--has)))
-    (cl-letf (((symbol-function 'passepartout-rewrite-text--has)
-               (lambda (&rest arguments)
-                 (setq searched (1+ searched))
-                 (apply has arguments))))
-      (should (equal (passepartout-rewrite-text-of
-                      (concat (mapconcat (lambda (word) (concat word " :x"))
-                                         words " ")
-                              " y [2026-11-21 Sat] [2026-11-22 Sun]")
-                      (concat (mapconcat (lambda (word) (concat word ":x"))
-                                         words " ")
-                              " z <2026-11-21 Sat>")
-                      nil)
-                     (list (concat (mapconcat (lambda (word) (concat word ":x"))
-                                              words " ")
-                                   " y <2026-11-21 Sat> [2026-11-22 Sun]")))))
-    (should (< searched 5))))
-
-(ert-deftest passepartout-rewrite-text-is-made-a-line-at-a-time ()
-  (let* ((original "a\n  color:red\nb\n")
-         (came "```\na\n  color :red\nc\n```")
-         (work (passepartout-rewrite-text-begin came original nil))
-         (steps 0) (found nil))
-    (while (not (setq found (passepartout-rewrite-text-step work 0)))
-      (setq steps (1+ steps)))
-    ;; Four lines of the original, and three new ones, the last of which ends it.
-    (should (= steps 6))
-    (should (equal found (passepartout-rewrite-text-of came original nil)))
-    (should (equal (car found) "a\n  color:red\nc\n"))))
-
-(ert-deftest passepartout-rewrite-of-a-long-text-gives-emacs-its-turn ()
-  (let ((passepartout-events--slice-seconds 0))
-    (passepartout-rewrite-tests--in "one\ntwo\n"
-      (passepartout-rewrite-tests--on "one\ntwo\n" "x")
-      (passepartout-rewrite-tests--answer "t1" '("ONE\n" "two\n"))
-      (should-error (passepartout-rewrite-accept) :type 'user-error)
-      (passepartout-real-until
-        (eq 'ready (passepartout-rewrite--state
-                    (car (passepartout-rewrite--all)))))
+(ert-deftest passepartout-rewrite-shows-exactly-what-is-accepted ()
+  (passepartout-rewrite-tests--in "one\n"
+    (passepartout-rewrite-tests--on "one" "x")
+    (should (equal (plist-get (passepartout-ask-tests--sent) :exact)
+                   (buffer-name)))
+    (let ((new "* o\u202ene [[elisp:(f)]]\a"))
+      (passepartout-rewrite-tests--answer "t1" '("o :ne") :exact new)
+      (with-current-buffer passepartout-rewrite-name
+        (should (equal (buffer-string) new))
+        (should-not (derived-mode-p 'org-mode))
+        (should-not font-lock-mode)
+        ;; What cannot be seen is shown, and the text is as it is.
+        (should-not bidi-display-reordering)
+        (dolist (character '(#x202e #x200b #xad #xfe0f #x10fffd))
+          (should (eq 'hex-code (aref glyphless-char-display character))))
+        (should-not (eq 'hex-code (aref glyphless-char-display ?a))))
+      (let ((remark (passepartout-rewrite--remark
+                     (car (passepartout-rewrite--all)))))
+        (should (string-search "U+202E, U+0007" remark)))
       (passepartout-rewrite-accept)
-      (should (equal (buffer-string) "ONE\ntwo\n")))))
+      (should (equal (buffer-string) (concat new "\n"))))))
+
+(ert-deftest passepartout-rewrite-inert-words-alone-are-no-text ()
+  ;; A core that sends no exact text, as it is cut off or too long.
+  (passepartout-rewrite-tests--in "one\n"
+    (passepartout-rewrite-tests--on "one" "x")
+    (apply #'passepartout-ask-tests--answer "t1" '("ONE")
+           passepartout-ask-tests--end)
+    (should-error (passepartout-rewrite-accept) :type 'user-error)
+    (should (string-search "did not come whole"
+                           (passepartout-rewrite--remark
+                            (car (passepartout-rewrite--all)))))
+    (should (equal (buffer-string) "one\n"))))
+
+(ert-deftest passepartout-rewrite-asks-before-something-that-runs-comes-in ()
+  (passepartout-rewrite-tests--in "one\n"
+    (passepartout-rewrite-tests--on "one" "x")
+    (passepartout-rewrite-tests--answer "t1" '("[[shell:ls]]")
+                                        :runs '("ls" "ls"))
+    (should (string-search "could run: “ls”"
+                           (passepartout-rewrite--remark
+                            (car (passepartout-rewrite--all)))))
+    (let (asked)
+      (cl-letf (((symbol-function 'y-or-n-p)
+                 (lambda (prompt) (push prompt asked) nil)))
+        (should-error (passepartout-rewrite-accept) :type 'user-error)
+        (should (equal (buffer-string) "one\n"))
+        ;; What an earlier new text brought counts as long as it is there.
+        (passepartout-rewrite-iterate "y")
+        (passepartout-rewrite-tests--answer "t2" '("[[shell:ls]]!"))
+        (should-error (passepartout-rewrite-accept) :type 'user-error)
+        (should (= 2 (length asked)))
+        (passepartout-rewrite-iterate "z")
+        (passepartout-rewrite-tests--answer "t3" '("ONE"))
+        (passepartout-rewrite-accept)
+        (should (= 2 (length asked)))))
+    (should (equal (buffer-string) "ONE\n"))))
+
+(ert-deftest passepartout-rewrite-names-its-file-as-what-it-is ()
+  (dolist (case '((org-mode "x" "x.org") (org-mode "x.org" "x.org")
+                  (text-mode "x.py" "x.py")))
+    (with-temp-buffer
+      (let ((org-mode-hook nil) (text-mode-hook nil)) (funcall (car case)))
+      (rename-buffer (cadr case) t)
+      (should (equal (passepartout-rewrite--file) (nth 2 case))))))
 
 (ert-deftest passepartout-rewrite-text-is-taken-out-of-a-block ()
   (dolist (case
@@ -540,7 +521,6 @@
            '(("x" "```python\ny\n```" "y" nil)
              ("x" "Here you are:\n```\ny\n```\nBetter now." "y" t)
              ("x" "~~~\ny\n~~~\n" "y" nil)
-             ("x" ",#+begin_src sh\n,* y\n,#+end_src" "* y" nil)
              ("x" "#+begin_src sh\n,* y\n#+end_src" "* y" nil)
              ;; A block that the text itself has stays.
              ("a\n```\nx\n```" "a\n```\ny\n```" "a\n```\ny\n```" nil)

@@ -387,11 +387,11 @@ fn where_the_user_let_it_a_plan_is_shown_whole_and_approved_once() {
     assert!(parts[0].starts_with("Plan ") && bodies.contains("The user said that they are ordered."), "{parts:?}");
     let done = meanwhile(&mut owner, || {
         editor.say(json!({"jsonrpc": "2.0", "id": question["id"], "result": chosen("allow-once")}));
-        let update = editor.update("tool_call_update", |_| true);
-        assert_eq!(
-            (&update["status"], &update["toolCallId"]),
-            (&json!("completed"), &params["toolCall"]["toolCallId"])
-        );
+        // While it is done, and when it is.
+        for status in ["in_progress", "completed"] {
+            let update = editor.update("tool_call_update", |update| update["status"] == json!(status));
+            assert_eq!(update["toolCallId"], params["toolCall"]["toolCallId"], "{update}");
+        }
         editor.says("They are ordered.");
         editor.answer(id)
     });
@@ -524,6 +524,65 @@ fn no_other_answer_of_an_editor_approves_anything() {
         assert_eq!(reason(&done), if cancelled { "cancelled" } else { "end_turn" }, "{answer}");
         assert_eq!(home.read_file("home.org"), TILES, "{answer}");
     }
+}
+
+#[test]
+fn what_an_editor_approved_asks_again_the_next_time() {
+    let home = home();
+    let set = |state: &str| {
+        let args = json!({"id": "tiles", "state": state, "explanation": "The user said so."});
+        Reply::answer(Dialect::OpenAi, &[], &[("c1", "org-set-todo", args)])
+    };
+    let server = FakeServer::start([set("DONE"), set("TODO"), says(&["Well then."]), set("TODO"), says(&["It is."])]);
+    let mut owner = Client::start(&home, Some(&server), "\"fake\"");
+    let mut editor = Editor::greeted(&home);
+    grant(&mut owner);
+    let session = meanwhile(&mut owner, || editor.open());
+    // The same turn goes on with the same tool on the same heading, and then another one does.
+    for (round, (choices, done)) in
+        [(&["allow-once", "reject-once"][..], true), (&["allow-once"][..], false)].into_iter().enumerate()
+    {
+        let answer = meanwhile(&mut owner, || {
+            let id = editor.prompt(&session, "the tiles");
+            for choice in choices {
+                let question = editor.permission();
+                editor.say(json!({"jsonrpc": "2.0", "id": question["id"], "result": chosen(choice)}));
+            }
+            editor.answer(id)
+        });
+        assert_eq!(reason(&answer), "end_turn", "{round}");
+        assert_eq!(home.read_file("home.org").contains("DONE Order tiles"), done, "{round}");
+    }
+    let plans = owner.request("plans", Plist::new().flag("all", true));
+    let stands: Vec<&str> = plans.list_at("plans").iter().filter_map(|plan| plan.text_at("status")).collect();
+    assert_eq!(stands, ["done", "denied", "done"], "each was asked for by itself");
+    let rules = owner.request("rules", Plist::new());
+    let rules: Vec<&str> = rules.list_at("rules").iter().filter_map(|rule| rule.text_at("state")).collect();
+    assert!(!rules.contains(&"confirmed"), "and nothing was loosened: {rules:?}");
+}
+
+#[test]
+fn acts_are_told_to_an_editor_while_they_are_done_and_of_private_ones_nothing() {
+    let home = home();
+    let look = |id: &str| Reply::answer(Dialect::OpenAi, &[], &[("c1", "memory-read", json!({"id": id}))]);
+    let server = FakeServer::start([look("tiles"), look("diary"), says(&["White."])]);
+    let mut owner = Client::start(&home, Some(&server), "\"fake\"");
+    let mut editor = Editor::greeted(&home);
+    let done = meanwhile(&mut owner, || {
+        let session = editor.open();
+        let id = editor.prompt(&session, "which tiles?");
+        let call = editor.update("tool_call", |call| call["status"] == json!("in_progress"));
+        let own = call["toolCallId"].clone();
+        editor
+            .update("tool_call_update", |update| update["toolCallId"] == own && update["status"] == json!("completed"));
+        editor.answer(id)
+    });
+    assert_eq!(reason(&done), "end_turn");
+    let at = |fits: &dyn Fn(&Value) -> bool| editor.all.iter().position(fits).expect("it was told");
+    let begun = at(&|message| message["params"]["update"]["status"] == json!("in_progress"));
+    let answer = at(&|message| message["params"]["update"]["sessionUpdate"] == json!("agent_message_chunk"));
+    assert!(begun < answer, "before the answer, which came of it");
+    assert!(!editor.heard_of("CANARYKEY") && !editor.heard_of("Diary"), "{:?}", editor.all);
 }
 
 #[test]

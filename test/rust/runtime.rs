@@ -385,6 +385,7 @@ fn words_are_answered_in_a_stream_that_ends() {
     let done = client.turn_done();
     assert_eq!((done.text_at("turn"), done.text_at("status")), (Some(turn.as_str()), Some("answered")));
     assert_eq!((done.text_at("provider"), done.text_at("model")), (Some("fake"), Some("m")));
+    assert_eq!(done.text_at("slot"), Some("chat"), "for which it was asked");
     assert_eq!((done.int_at("tokens-in"), done.int_at("tokens-out")), (Some(11), Some(7)));
     let chunks = client.streamed(&turn);
     assert_eq!(chunks.last().map(String::as_str), Some(""));
@@ -394,6 +395,31 @@ fn words_are_answered_in_a_stream_that_ends() {
     assert!(streamed.lines().all(|line| !line.starts_with("* ")), "what a model says is inert: {streamed}");
     let turns = client.request("trace", Plist::new());
     assert_eq!(turns.list_at("turns")[0].text_at("asked"), Some("hello"));
+}
+
+/// What a model says is inert, but for who asks for its words as they are, in a field of their own.
+#[test]
+fn only_who_asks_for_it_is_told_an_answer_as_it_is() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let words = "* A heading\n[[elisp:(f)]]\u{202e}";
+    let server = FakeServer::start([says(&[words]), says(&[words]), says(&["Beamed."])]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    client.say("hello");
+    let done = client.turn_done();
+    assert!(done.get("exact").is_none() && done.get("runs").is_none(), "{done}");
+    client.event("user-input", Plist::new().text("text", "rewrite").text("exact", "notes.org"));
+    let done = client.turn_done();
+    assert_eq!(done.text_at("exact"), Some(words), "byte for byte");
+    assert!(done.list_at("runs").iter().any(|run| run.as_text().is_some_and(|run| run.contains("(f)"))), "{done}");
+    let streamed = client.streamed(done.text_at("turn").expect("a turn")).concat();
+    assert!(
+        !streamed.contains("[[elisp:") && !streamed.contains('\u{202e}'),
+        "what is streamed stays inert: {streamed}"
+    );
+    let kept = client.request("trace", Plist::new());
+    assert!(kept.list_at("turns").iter().all(|turn| turn.get("exact").is_none()), "it is kept nowhere");
+    client.say("and now?");
+    assert!(client.turn_done().get("exact").is_none(), "it was asked for once");
 }
 
 /// Parks a plan, and returns it as the client was shown it.
@@ -1270,4 +1296,27 @@ fn what_was_confirmed_runs_by_itself_when_it_is_due() {
     let ran = listed(&mut client);
     assert_eq!((ran.text_at("state"), ran.text_at("outcome")), (Some("confirmed"), Some("done")), "{ran}");
     assert!(home.read_file("jobs.org").contains(":LOGBOOK:"), "{}", home.read_file("jobs.org"));
+}
+
+/// How many jobs run is told while they run, and not when none does.
+#[test]
+fn the_status_counts_the_jobs_that_run() {
+    let job = "* TODO Plants\nSCHEDULED: <2026-03-02 Mon 08:00 .+1d>\n:PROPERTIES:\n:ID: plants\n\
+               :PP_RUN: what are my todos?\n:PP_ALWAYS: t\n:END:\n";
+    let home = Home::new(&[("home.org", TILES), ("jobs.org", job)]);
+    let server = FakeServer::start([says(&["Half", " of it"]).silent_after("Half")]);
+    let more = ":environment ((\"HEARTBEAT_INTERVAL\" . \"1\"))";
+    let mut client = Client::start_with(&home, Some(&server), "\"fake\"", more);
+    let listed = client.request("jobs", Plist::new()).list_at("jobs")[0].clone();
+    let key = listed.text_at("job").expect("a key").to_string();
+    let done = client.request("job", Plist::new().text("job", key.as_str()).keyword("do", "confirm"));
+    let plan = done.list_at("plans")[0].as_text().expect("a plan").to_string();
+    let plans = client.request("plans", Plist::new());
+    let plan = plans.list_at("plans").iter().find(|one| one.text_at("id") == Some(&plan)).expect("it waits").clone();
+    assert!(!client.heard.iter().any(|message| payload_of(message).get("jobs-running").is_some()));
+    approve(&mut client, &plan);
+    client.turn_done();
+    client.status("a job to run", |status| status.int_at("jobs-running") == Some(1));
+    client.request("job", Plist::new().text("job", key.as_str()).keyword("do", "stop"));
+    client.status("none to run", |status| status.get("jobs-running").is_none());
 }

@@ -286,6 +286,30 @@ fn what_is_let_be_is_not_asked_again() {
 }
 
 #[test]
+fn what_is_being_done_stands_in_the_panel_and_at_the_foot_until_it_is_over() {
+    let mut desk = Desk::new(140, 30);
+    desk.keys("first<enter>");
+    desk.hear("(:type :event :payload (:action :turn-started :turn \"T1\"))");
+    let act = |turn: &str, state: &str, more: &str| {
+        format!(
+            "(:type :event :payload (:action :act :turn \"{turn}\" :number 0 :state :{state} :tool \"shell\" {more}))"
+        )
+    };
+    desk.hear(&act("T9", "begun", ":summary \"Run: of another\""));
+    assert!(!desk.screen().contains("Being done"));
+    desk.hear(&act("T1", "begun", ":summary \"Run: make\tall\""));
+    let screen = desk.screen();
+    assert!(screen.contains("Being done") && screen.matches("Run: make all").count() == 2, "{screen}");
+    assert!(screen.contains("Run: make all, Esc stops"), "{screen}");
+    desk.hear(&act("T1", "done", ":summary \"Run: make all\""));
+    assert!(!desk.screen().contains("make all"));
+    desk.hear(&act("T1", "begun", ""));
+    assert!(desk.screen().contains("shell, Esc stops"), "of what is not shown there is the tool");
+    desk.hear("(:type :response :payload (:action :turn-done :turn \"T1\" :status \"interrupted\"))");
+    assert!(!desk.screen().contains("Being done"), "it ends with its turn");
+}
+
+#[test]
 fn an_answer_comes_in_pieces_and_what_was_said_goes_along_with_the_next_question() {
     let mut desk = Desk::new(60, 12);
     desk.keys("first<enter>");

@@ -436,6 +436,40 @@ async fn a_message_is_streamed_under_a_label_and_nobody_but_the_user_is_reached(
 }
 
 #[tokio::test]
+async fn acts_are_told_in_the_moment_and_by_the_places_of_their_deeds() {
+    let acts = |world: &World| std::mem::take(&mut *world.acts.lock().expect("not poisoned"));
+    let calls = vec![search(), edit("c2"), call("c3", "memory-read", json!({"id": "n1"}))];
+    let world = World::new([Say::Calls(calls), Say::Words("It is done.")]);
+    let (parked, _) = world.ask("mark it done").await;
+    // model, three surveys, the intent: then it begins, and behind it stands that it was performed.
+    let search = "Search memory for “boiler”";
+    assert_eq!(
+        acts(&world),
+        [
+            format!("0 begun {search} Open, at 5"),
+            format!("0 done {search} Open, at 6"),
+            "1 asked Mark “n1” DONE [P1] Open, at 8".to_string(),
+        ]
+    );
+    world.events.lock().expect("not poisoned").clear();
+    let (report, _) = world.approve(parked.conversation).await;
+    assert_eq!(
+        acts(&world),
+        ["0 begun Mark “n1” DONE [P1] Open, at 3", "0 done Mark “n1” DONE [P1] Open, at 4"],
+        "what was approved is told under its plan: {}",
+        told(&report)
+    );
+    let no = || Say::Calls(vec![shell("rm -rf /")]);
+    let world = World::new([no(), no(), Say::Calls(vec![call("c1", "no-such", json!({}))]), Say::Words("never")]);
+    let (report, _) = world.ask("clean up").await;
+    let told = acts(&world);
+    assert_eq!(told.len(), report.deeds.len(), "{told:?}");
+    for (number, (told, deed)) in told.iter().zip(&report.deeds).enumerate() {
+        assert!(told.starts_with(&format!("{number} blocked {} Open", deed.summary)), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_said_after_acts_is_a_paragraph_of_its_own() {
     let read = || vec![call("c1", "memory-read", json!({"id": "n1"}))];
     let world = World::new([Say::Both("I look.", read()), Say::Calls(read()), Say::Words("It is there.")]);

@@ -8,13 +8,13 @@ use crate::domain::gate::{Facts, Trace};
 use crate::domain::id::PlanId;
 use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::outside::Piece;
-use crate::domain::port::{Call, LogLevel, Prompt};
+use crate::domain::port::{Call, LogLevel, Prompt, Sink};
 use crate::domain::signal::Signal;
 use crate::domain::tool::Effect;
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::faults::panic_text;
 use crate::domain::turn::reason::{By, Judged, Refusal};
-use crate::domain::turn::report::{Contact, Ending};
+use crate::domain::turn::report::{ActState, Contact, Ending};
 use crate::domain::turn::{Commanded, Desk, Flow, Parking, Turn, prompt, proposal};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
@@ -31,6 +31,7 @@ impl Turn {
         calls: Vec<Call>,
         judged: Vec<Judged>,
         desk: &Desk<'_>,
+        sink: Sink<'_>,
     ) -> Result<Flow, Fault> {
         let mut outcomes = Vec::new();
         // Whether what the later calls were judged on may have changed by an earlier one.
@@ -57,7 +58,7 @@ impl Turn {
                 }
                 Judged::Cleared(cleared) => {
                     moved |= desk.toolbox.get(&call.tool).is_none_or(|tool| tool.effect.changes());
-                    let outcome = self.perform(cleared, None, desk).await?;
+                    let outcome = self.perform(cleared, None, desk, sink).await?;
                     self.result(call, proposal::outcome(&outcome));
                     outcomes.push((call.tool.clone(), outcome));
                 }
@@ -101,6 +102,7 @@ impl Turn {
         cleared: Box<Cleared>,
         plan: Option<&PlanId>,
         desk: &Desk<'_>,
+        sink: Sink<'_>,
     ) -> Result<Outcome, Fault> {
         desk.journal.intent(&self.signal.turn, &cleared).await.map_err(|why| {
             Fault::Pipeline(format!("the store could not keep the intent, so nothing was done ({why})"))
@@ -118,7 +120,10 @@ impl Turn {
             format!("(The skill {} rewrote the call before it was judged; it was carried out with {args})", refined.by)
         });
         let facts_privacy = cleared.facts().privacy.unwrap_or(Privacy::Open);
+        let about = cleared.action().labels().privacy.max(cleared.facts().strictest());
         let labels = Labels { privacy: cleared.action().labels().privacy.max(facts_privacy), ..Labels::MODEL };
+        self.note_act(&tool, &summary, ActState::Begun, plan, about);
+        self.tell_acts(sink);
         let performed = AssertUnwindSafe(desk.actuator.perform(&self.signal.turn, *cleared)).catch_unwind().await;
         let (mut observation, broke) = match performed {
             Ok(observation) => (observation, None),
@@ -149,6 +154,12 @@ impl Turn {
         self.report.conversation.labels = self.report.conversation.labels.join(observation.labels);
         self.report.conversation.take_outside(&observation.outside);
         self.report.conversation.nodes.extend(observation.nodes.iter().cloned());
+        let state = match proposal::went_well(effect, &observation.outcome) {
+            true => ActState::Done,
+            false => ActState::Failed,
+        };
+        self.note_act(&tool, &summary, state, plan, about.max(observation.labels.privacy));
+        self.tell_acts(sink);
         self.deed(tool, summary, Some(trace), words, plan.cloned());
         self.acted = true;
         self.said.extend(message.filter(|_| matches!(observation.outcome, Outcome::Done(_))));
@@ -171,6 +182,7 @@ impl Turn {
         url: String,
         prompt: Prompt,
         desk: &Desk<'_>,
+        sink: Sink<'_>,
     ) -> Result<Flow, Fault> {
         let mut args = Map::new();
         args.insert("provider".into(), Value::String(provider.clone()));
@@ -189,7 +201,7 @@ impl Turn {
             }
             Ok(Judged::Cleared(cleared)) => {
                 // The user's rules allow it: it is performed like any other act, and asked again.
-                self.perform(cleared, None, desk).await?;
+                self.perform(cleared, None, desk, sink).await?;
                 Ok(self.go_on(self.signal.clone()))
             }
             Err(Refusal { words, by: By::Gate { gate, action } }) => Err(Fault::Gate { gate, action, reason: words }),
@@ -198,12 +210,17 @@ impl Turn {
     }
 
     /// Carries out what a human's own command asks for: judged like any other act, and no model is told of it.
-    pub(super) async fn command(&mut self, commanded: Commanded, desk: &Desk<'_>) -> Result<Flow, Fault> {
+    pub(super) async fn command(
+        &mut self,
+        commanded: Commanded,
+        desk: &Desk<'_>,
+        sink: Sink<'_>,
+    ) -> Result<Flow, Fault> {
         let Commanded { action, approval, .. } = commanded;
         let shown = approval.is_some();
         match self.judge(action, desk, approval).await? {
             Ok(Judged::Cleared(cleared)) => {
-                let outcome = self.perform(cleared, None, desk).await?;
+                let outcome = self.perform(cleared, None, desk, sink).await?;
                 Ok(self.commanded(&outcome))
             }
             Ok(Judged::Parked(_)) if shown => {
@@ -257,6 +274,7 @@ impl Turn {
         let step = u32::try_from(self.report.plans.len()).unwrap_or(u32::MAX);
         let (asked, call_id) = (trace.clone(), call.clone());
         let privacy = self.report.conversation.labels.privacy;
+        let about = action.labels().privacy.max(facts.strictest());
         let parking =
             Parking { action, facts, trace: asked, session, turn, call: call_id, project, step, tried, privacy };
         let plan = desk
@@ -266,6 +284,7 @@ impl Turn {
             .map_err(|why| Fault::Pipeline(format!("the plan could not be kept, so nothing was done ({why})")))?;
         self.report.plans.push(plan.id.clone());
         self.report.conversation.waiting.push((call, plan.id.clone()));
+        self.note_act(&tool, &summary, ActState::Asked, Some(&plan.id), about);
         self.deed(tool, summary, Some(trace), "waits for approval".to_string(), Some(plan.id));
         Ok(())
     }

@@ -36,10 +36,12 @@ enum Kept {
 }
 
 impl Kept {
-    fn of(piece: Streamed<'_>) -> Kept {
+    /// Keeps what is said and thought. What each looks up meanwhile is told in the trace: it counts its own acts.
+    fn of(piece: Streamed<'_>) -> Option<Kept> {
         match piece {
-            Streamed::Text(text) => Kept::Text(text.to_string()),
-            Streamed::Thought(text) => Kept::Thought(text.to_string()),
+            Streamed::Text(text) => Some(Kept::Text(text.to_string())),
+            Streamed::Thought(text) => Some(Kept::Thought(text.to_string())),
+            Streamed::Act(_) => None,
         }
     }
 
@@ -180,7 +182,7 @@ impl Turn {
         let skill = Beside(desk.skill);
         let desk = Desk { model: asked.as_ref(), skill: &skill, ..desk.clone() };
         let mut said = Vec::new();
-        let mut keep = |piece: Streamed<'_>| said.push(Kept::of(piece));
+        let mut keep = |piece: Streamed<'_>| said.extend(Kept::of(piece));
         let report = turn.through(Step::Reason(signal.clone()), &desk, &mut keep).await;
         let model = report.answered_by.as_ref().map_or(model, |(_, model)| model.clone());
         Came { provider, model, said, report }

@@ -3,12 +3,12 @@
 use crate::domain::action::Outcome;
 use crate::domain::gate::Trace;
 use crate::domain::id::PlanId;
-use crate::domain::label::{Labels, Provenance};
-use crate::domain::port::{Call, Message};
+use crate::domain::label::{Labels, Privacy, Provenance};
+use crate::domain::port::{Call, Message, Sink, Streamed};
 use crate::domain::signal::{Body, Depth, Signal};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::reason::{By, Refusal};
-use crate::domain::turn::report::{Deed, Ending};
+use crate::domain::turn::report::{Act, ActState, Deed, Ending};
 use crate::domain::turn::{Flow, MAX_TRIES, Step, Turn, proposal};
 
 impl Turn {
@@ -71,6 +71,25 @@ impl Turn {
     pub(super) fn result(&mut self, call: &Call, text: String) {
         let (call, tool) = (call.id.clone(), call.tool.clone());
         self.report.conversation.messages.push(Message::Result { call, tool, text });
+    }
+
+    /// Tells what became of acts since the last time.
+    pub(super) fn tell_acts(&mut self, sink: Sink<'_>) {
+        self.untold.drain(..).for_each(|act| sink(Streamed::Act(&act)));
+    }
+
+    /// Notes how an act stands whose deed is the next one of the report; it is told soon.
+    pub(super) fn note_act(
+        &mut self,
+        tool: &str,
+        summary: &str,
+        state: ActState,
+        plan: Option<&PlanId>,
+        privacy: Privacy,
+    ) {
+        let number = self.report.deeds.len();
+        let (tool, summary, plan) = (tool.to_string(), summary.to_string(), plan.cloned());
+        self.untold.push(Act { number, tool, summary, state, plan, privacy });
     }
 
     pub(super) fn deed(

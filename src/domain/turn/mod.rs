@@ -24,7 +24,7 @@ pub use act::EXACTLY;
 pub use faults::panic_text;
 pub use refused::{Refused, refused};
 pub use rehearse::TRYING;
-pub use report::{Contact, Conversation, Deed, Ending, Taken, TurnReport};
+pub use report::{Act, ActState, Contact, Conversation, Deed, Ending, Taken, TurnReport};
 
 use crate::domain::action::Action;
 use crate::domain::gate::plan::{Approval, FlightPlan, Tried};
@@ -260,6 +260,8 @@ struct Turn {
     acted: bool,
     /// What the model said to the user by messages of its own, not yet streamed.
     said: Vec<String>,
+    /// Acts that were judged and not yet told.
+    untold: Vec<Act>,
     /// Whether what was streamed last is a text of the model that what follows must be parted from.
     spoke: bool,
     /// Whether a fault has ended it; what follows only says so.
@@ -343,9 +345,9 @@ impl Turn {
     }
 
     fn new(signal: Signal, report: TurnReport) -> Turn {
-        let (said, lean, trying) = (Vec::new(), prompt::Lean::Whole, TRYING);
+        let (said, untold, lean, trying) = (Vec::new(), Vec::new(), prompt::Lean::Whole, TRYING);
         let (acted, spoke, failed, split, beside, taken) = Default::default();
-        Turn { signal, report, tries: 0, acted, said, spoke, failed, trying, lean, split, beside, taken }
+        Turn { signal, report, tries: 0, acted, said, untold, spoke, failed, trying, lean, split, beside, taken }
     }
 
     async fn step(&mut self, step: Step, desk: &Desk<'_>, sink: Sink<'_>) -> Result<Flow, Fault> {
@@ -358,9 +360,10 @@ impl Turn {
                 Ok(Flow::End(self.report.ending))
             }
             Step::Reason(signal) => self.reason(signal, desk, sink).await,
-            Step::Settle(signal, steps) => self.settle(signal, steps, desk).await,
-            Step::Command(commanded) => self.command(*commanded, desk).await,
+            Step::Settle(signal, steps) => self.settle(signal, steps, desk, sink).await,
+            Step::Command(commanded) => self.command(*commanded, desk, sink).await,
         };
+        self.tell_acts(sink);
         // Before anything else is streamed, and whatever became of the step: it was said.
         for text in std::mem::take(&mut self.said) {
             sink(Streamed::Text(&format!("{MESSAGE}{text}\n\n")));

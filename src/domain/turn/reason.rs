@@ -19,7 +19,7 @@ use crate::domain::tool::{Effect, is_user};
 use crate::domain::turn::error::Fault;
 use crate::domain::turn::fit::Over;
 use crate::domain::turn::refused::{DENIED, UNREADABLE, is_bare};
-use crate::domain::turn::report::{Deed, Ending};
+use crate::domain::turn::report::{ActState, Deed, Ending};
 use crate::domain::turn::{Desk, Flow, Turn, prompt, proposal};
 use serde_json::Value;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl Turn {
                 Ok(Some(apart)) => return self.fork(apart, signal, desk, sink).await,
                 Ok(None) => {}
                 Err(ModelFailure::Confirm { provider, url, prompt }) => {
-                    return self.contact(provider, url, *prompt, desk).await;
+                    return self.contact(provider, url, *prompt, desk, sink).await;
                 }
                 Err(ModelFailure::Exhausted(attempts)) => return Err(Fault::Model { attempts }),
             }
@@ -115,7 +115,7 @@ impl Turn {
             Err(last) => return self.rejected(signal, last),
         };
         self.tries = 0;
-        self.act_all(signal, calls, judged, desk).await
+        self.act_all(signal, calls, judged, desk, sink).await
     }
 
     /// Gives a text back that looks like calls and cannot be read.
@@ -127,6 +127,8 @@ impl Turn {
         messages.push(Message::Text { role: Role::Assistant, text });
         messages.push(Message::Text { role: Role::Tool, text: words.clone() });
         let told = desk.actuator.masked(&words);
+        let privacy = self.report.conversation.labels.privacy;
+        self.note_act("a call", &told, ActState::Blocked, None, privacy);
         self.deed("a call".to_string(), told.clone(), None, format!("{UNREADABLE}{told}"), None);
         self.rejected(signal, Refusal { words, by: By::Form { raw } })
     }
@@ -181,7 +183,7 @@ impl Turn {
                 None => Fault::Model { attempts },
             }),
             Err(ModelFailure::Confirm { provider, url, prompt }) => {
-                self.contact(provider, url, *prompt, desk).await.map(Err)
+                self.contact(provider, url, *prompt, desk, sink).await.map(Err)
             }
         }
     }
@@ -248,6 +250,7 @@ impl Turn {
                 Err(malformed) => {
                     // It may quote what the model wrote.
                     let words = desk.actuator.masked(&malformed.0);
+                    self.note_act(&call.tool, &words, ActState::Blocked, None, labels.privacy);
                     self.deed(call.tool.clone(), words.clone(), None, format!("{UNREADABLE}{words}"), None);
                     let raw = format!("{} {}", call.tool, Value::Object(call.args.clone()));
                     let by = By::Form { raw: raw.chars().take(RAW).collect() };
@@ -330,6 +333,7 @@ impl Turn {
                 let (session, turn) = (&self.signal.origin.session, &self.signal.turn);
                 desk.journal.refused(session, turn, &action, &facts, &trace).await;
                 let (tool, outcome) = (action.tool().to_string(), DENIED.to_string());
+                self.note_act(&tool, &summary, ActState::Blocked, None, about);
                 self.report.deeds.push(Deed { tool, summary, trace: Some(trace), outcome, plan: None, bare });
                 Err(Refusal { words, by })
             }

@@ -2,10 +2,11 @@
 
 use crate::domain::gate::Trace;
 use crate::domain::id::{NodeId, PlanId};
-use crate::domain::label::{Labels, Trust};
+use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::money::totals::Shares;
 use crate::domain::outside::{Outside, Piece};
 use crate::domain::port::{Ended, Message, Prompt, Usage};
+use crate::domain::route::Slot;
 use crate::domain::signal::{Depth, Sensor};
 use crate::domain::turn::consensus::{Other, Round};
 use crate::domain::turn::earlier::Past;
@@ -53,6 +54,51 @@ pub struct Deed {
     pub plan: Option<PlanId>,
     /// It is more private than the conversation: of why it was refused only words of our own are told there.
     pub bare: bool,
+}
+
+/// An act of a turn, told while the turn goes on. It says no more than the deed that the report has of it in the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Act {
+    /// Where its deed stands among those of the report.
+    pub number: usize,
+    /// The tool.
+    pub tool: String,
+    /// The action in a line.
+    pub summary: String,
+    /// How it stands.
+    pub state: ActState,
+    /// The plan that it waits in, or was approved by.
+    pub plan: Option<PlanId>,
+    /// How private what it is about is: the line is for those who may see that.
+    pub privacy: Privacy,
+}
+
+/// How an act stands while its turn goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ActState {
+    /// It was cleared, and is being carried out.
+    Begun,
+    /// It was carried out.
+    Done,
+    /// It was begun and did not come to its end.
+    Failed,
+    /// It was refused, and nothing was done.
+    Blocked,
+    /// It waits for the user as a plan.
+    Asked,
+}
+
+impl ActState {
+    /// Returns the word for the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            ActState::Begun => "begun",
+            ActState::Done => "done",
+            ActState::Failed => "failed",
+            ActState::Blocked => "blocked",
+            ActState::Asked => "asked",
+        }
+    }
 }
 
 /// What a human is shown before the first contact with a provider: exactly this is sent when it is approved.
@@ -119,6 +165,8 @@ pub struct TurnReport {
     pub skill: Option<String>,
     /// Which provider and model answered last.
     pub answered_by: Option<(String, String)>,
+    /// The kind of work for which it was asked; no record keeps it, as the routes say it.
+    pub slot: Option<Slot>,
     /// Whether that answer was cut off.
     pub ended: Ended,
     /// Which rule chose which providers, in words.
@@ -202,6 +250,7 @@ impl TurnReport {
             sources: Vec::new(),
             skill: None,
             answered_by: None,
+            slot: None,
             ended: Ended::Whole,
             routes: Vec::new(),
             rounds: Vec::new(),

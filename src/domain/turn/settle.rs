@@ -4,7 +4,7 @@ use crate::domain::action::Outcome;
 use crate::domain::gate::differ::differs;
 use crate::domain::gate::plan::{Approval, FlightPlan, PlanStatus};
 use crate::domain::gate::show::rendered;
-use crate::domain::port::{Call, LogLevel};
+use crate::domain::port::{Call, LogLevel, Sink};
 use crate::domain::signal::{Sensor, Signal};
 use crate::domain::tool::{CONFIRM, CONTACT_EMBEDDER, RESTORE};
 use crate::domain::turn::act::{CONTACT, to_be_sent};
@@ -36,6 +36,7 @@ impl Turn {
         signal: Signal,
         steps: Vec<(FlightPlan, Decision)>,
         desk: &Desk<'_>,
+        sink: Sink<'_>,
     ) -> Result<Flow, Fault> {
         let mut rest = VecDeque::from(steps);
         let mut failed: Option<String> = None;
@@ -58,7 +59,7 @@ impl Turn {
                 (Decision::Approved(_), Some(before)) => self.not_begun(&plan, before, desk).await,
                 (Decision::Approved(approval), None) => {
                     beside = self.beside(&plan, &rest, desk).await;
-                    let settled = self.settle_approved(&plan, approval, desk).await?;
+                    let settled = self.settle_approved(&plan, approval, desk, sink).await?;
                     if !settled.well {
                         failed = Some(plan.id.0.clone());
                     }
@@ -128,6 +129,7 @@ impl Turn {
         plan: &FlightPlan,
         approval: Approval,
         desk: &Desk<'_>,
+        sink: Sink<'_>,
     ) -> Result<Settled, Fault> {
         let facts = desk.surveyor.survey(&plan.action, &self.scope(desk)).await;
         let mut differing = String::new();
@@ -141,7 +143,7 @@ impl Turn {
             match self.judge(plan.action.clone(), desk, Some(approval)).await? {
                 Ok(Judged::Cleared(cleared)) => {
                     let known = self.report.changed.len();
-                    let outcome = self.perform(cleared, Some(&plan.id), desk).await?;
+                    let outcome = self.perform(cleared, Some(&plan.id), desk, sink).await?;
                     let changed = self.report.changed.get(known..).unwrap_or_default().to_vec();
                     differing = self.beside_reality(plan, &outcome, &changed, desk).await;
                     outcome

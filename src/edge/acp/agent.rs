@@ -710,6 +710,67 @@ mod tests {
     }
 
     #[test]
+    fn acts_are_told_while_they_are_done_and_each_is_one_call() {
+        let mut talk = Talk::begin(Some(1));
+        talk.starts("T1", "");
+        let act = |number: usize, state: &str, more: &str| {
+            format!(":action :act :turn \"T1\" :number {number} :state :{state} :tool \"shell\" {more}")
+        };
+        let told = |talk: &Talk| -> Vec<(String, String, String)> {
+            let of = |told: &Value| {
+                let update = &told["params"]["update"];
+                let text = |key: &str| update[key].as_str().unwrap_or_default().to_string();
+                update["toolCallId"].is_string().then(|| (text("sessionUpdate"), text("toolCallId"), text("status")))
+            };
+            talk.told.iter().filter_map(of).collect()
+        };
+        let row = |kind: &str, id: &str, status: &str| (kind.to_string(), id.to_string(), status.to_string());
+        talk.hear("event", &act(0, "begun", ":summary \"shell ls\""));
+        assert_eq!(told(&talk), [row("tool_call", "T1.0", "in_progress")]);
+        talk.hear("event", &act(0, "done", ":summary \"shell ls\""));
+        talk.hear("event", &act(1, "blocked", ""));
+        talk.hear("event", &act(2, "begun", ""));
+        talk.hear("event", &act(2, "failed", ""));
+        talk.hear("event", &act(3, "asked", ":plan \"P1\""));
+        talk.hear("event", &act(100, "begun", ""));
+        let live = [
+            row("tool_call", "T1.0", "in_progress"),
+            row("tool_call_update", "T1.0", "completed"),
+            row("tool_call", "T1.1", "failed"),
+            row("tool_call", "T1.2", "in_progress"),
+            row("tool_call_update", "T1.2", "failed"),
+            // What waits is what a call is that says nothing else.
+            row("tool_call", "T1.3", ""),
+        ];
+        assert_eq!(told(&talk), live, "and beyond the hundredth nothing");
+        let trace =
+            |outcome: &str, more: &str| format!("(:tool \"shell\" :summary \"s\" :outcome \"{outcome}\" {more})");
+        let trace = [
+            trace("well", ""),
+            trace("refused", ""),
+            trace("failed: no", ""),
+            trace("waits for approval", ":plan \"P1\""),
+            trace("sent, and counted", ""),
+        ];
+        talk.ends("T1", &format!(":status \"answered\" :trace ({})", trace.join(" ")));
+        let ends = [
+            row("tool_call_update", "T1.0", "completed"),
+            row("tool_call_update", "T1.1", "failed"),
+            row("tool_call_update", "T1.2", "failed"),
+            row("tool_call_update", "T1.3", "pending"),
+            row("tool_call", "T1.4", "completed"),
+        ];
+        assert_eq!(told(&talk)[live.len()..], ends, "what was not told yet is told now, and nothing as new twice");
+        // The plan that was approved is the same call, in whatever turn.
+        talk.starts("T2", ":follows \"T1\" :decides (\"P1\")");
+        talk.hear("event", ":action :act :turn \"T2\" :number 0 :state :begun :tool \"shell\" :plan \"P1\"");
+        assert_eq!(told(&talk).last(), Some(&row("tool_call_update", "T1.3", "in_progress")));
+        let titles: Vec<&str> =
+            talk.told.iter().filter_map(|told| told["params"]["update"]["title"].as_str()).take(2).collect();
+        assert_eq!(titles, ["shell ls", "shell"], "of what it may not see an editor is told the tool alone");
+    }
+
+    #[test]
     fn who_may_not_decide_is_not_asked() {
         for how in [Answers::Shows, Answers::Refuses] {
             let mut talk = Talk::begin(Some(1));

@@ -6,7 +6,7 @@ use crate::domain::sexp::reader::Sexp;
 use crate::edge::acp::links::Links;
 use crate::edge::acp::prompt::{Along, Words};
 use serde_json::Value;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// So much of what was said is sent along with a question, in bytes.
 const ALONG: usize = 512 << 10;
@@ -43,6 +43,8 @@ pub(super) struct Session {
     beside: BTreeMap<String, String>,
     /// Which call a plan belongs to, the oldest first.
     calls: VecDeque<(String, String)>,
+    /// Acts that were told while their turn goes on, by the turn and by their places in it.
+    told: BTreeMap<String, BTreeSet<usize>>,
     /// Of so many tasks that were handed over it is still to be told.
     pub(super) tasks: usize,
 }
@@ -176,6 +178,7 @@ impl Session {
             self.keep("assistant", text, Some(&Sexp::flag(true)));
         }
         self.links.clear();
+        self.told.clear();
         self.tasks = 0;
     }
 
@@ -206,6 +209,25 @@ impl Session {
     /// Returns the call that a plan belongs to.
     pub(super) fn call_of(&self, plan: &str) -> Option<&str> {
         self.calls.iter().find(|(of, _)| of == plan).map(|(_, call)| call.as_str())
+    }
+
+    /// Returns whether an act was told while its turn goes on.
+    pub(super) fn was_told(&self, turn: &str, number: usize) -> bool {
+        self.told.get(turn).is_some_and(|told| told.contains(&number))
+    }
+
+    /// Notes that an act is told; returns whether there is room for it: so many turns at once are none of ours.
+    pub(super) fn note_told(&mut self, turn: &str, number: usize) -> bool {
+        if self.told.len() >= BESIDE && !self.told.contains_key(turn) {
+            return false;
+        }
+        self.told.entry(turn.to_string()).or_default().insert(number);
+        true
+    }
+
+    /// Forgets which acts of a turn were told, as it is over.
+    pub(super) fn forget_told(&mut self, turn: &str) {
+        self.told.remove(turn);
     }
 
     /// Returns whether anything of it is under way.

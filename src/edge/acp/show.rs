@@ -105,6 +105,32 @@ pub(super) fn call(id: &str, act: &Sexp) -> SessionUpdate {
     SessionUpdate::ToolCall(call)
 }
 
+/// Returns how an act stands while its turn goes on.
+fn standing(act: &Sexp) -> ToolCallStatus {
+    match act.name_at("state") {
+        Some("begun") => ToolCallStatus::InProgress,
+        Some("done") => ToolCallStatus::Completed,
+        Some("asked") => ToolCallStatus::Pending,
+        _ => ToolCallStatus::Failed,
+    }
+}
+
+/// Returns an act that is told for the first time while its turn goes on. Of what the editor may not see there is the tool
+/// alone.
+pub(super) fn stands_first(id: &str, act: &Sexp) -> SessionUpdate {
+    let tool = act.text_at("tool").unwrap_or_default();
+    let call = ToolCall::new(id.to_string(), act.text_at("summary").unwrap_or(tool));
+    SessionUpdate::ToolCall(call.name(tool.to_string()).kind(kind(tool)).status(standing(act)))
+}
+
+/// Returns how an act stands by now that was told before.
+pub(super) fn stands(id: &str, act: &Sexp) -> SessionUpdate {
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(
+        id.to_string(),
+        ToolCallUpdateFields::new().status(standing(act)),
+    ))
+}
+
 /// Returns what became of an act that was told before.
 pub(super) fn came_of(id: &str, act: &Sexp) -> SessionUpdate {
     let fields = ToolCallUpdateFields::new();

@@ -22,6 +22,11 @@ fn reason(payload: &Sexp) -> StopReason {
     }
 }
 
+/// Returns what an editor knows an act of a turn by.
+fn call_named(turn: &str, number: usize) -> String {
+    format!("{turn}.{number}")
+}
+
 impl Agent {
     /// Takes a message of the core.
     pub(super) fn heard(&mut self, message: &Sexp) {
@@ -30,6 +35,7 @@ impl Agent {
         let session = message.get("meta").and_then(|meta| meta.text_at("session-id")).unwrap_or_default().to_string();
         match (message.name_at("type").unwrap_or_default(), payload.name_at("action")) {
             ("event", Some("turn-started")) => self.turn_started(&session, payload),
+            ("event", Some("act")) => self.act(&session, payload),
             ("stream-chunk", _) => self.chunk(&session, payload),
             ("response", Some("turn-done")) => self.turn_done(&session, payload),
             ("response", _) => self.answered(payload),
@@ -69,6 +75,29 @@ impl Agent {
                 }
             }
         };
+        self.tell(show::update(name, update));
+    }
+
+    /// Tells how an act stands while its turn goes on; what came of it is told with the end of the turn.
+    fn act(&mut self, name: &str, payload: &Sexp) {
+        let Some(session) = self.sessions.get_mut(name) else { return };
+        let turn = payload.text_at("turn").unwrap_or_default();
+        let Some(number) = payload.count_at("number").filter(|number| *number < ACTS) else { return };
+        let plan = show::plan_of(payload);
+        let known = plan.and_then(|plan| session.call_of(plan)).map(str::to_string);
+        let call = known.clone().unwrap_or_else(|| call_named(turn, number));
+        let update = match known.is_some() || session.was_told(turn, number) {
+            true => show::stands(&call, payload),
+            false => show::stands_first(&call, payload),
+        };
+        if known.is_none() {
+            if !session.note_told(turn, number) {
+                return;
+            }
+            if let Some(plan) = plan {
+                session.note_call(plan, &call);
+            }
+        }
         self.tell(show::update(name, update));
     }
 
@@ -140,10 +169,11 @@ impl Agent {
         for (number, act) in payload.list_at("trace").iter().take(ACTS).enumerate() {
             let Some(session) = self.sessions.get_mut(name) else { return };
             let plan = show::plan_of(act);
-            let update = match plan.and_then(|plan| session.call_of(plan)) {
+            let told = session.was_told(turn, number).then(|| call_named(turn, number));
+            let update = match plan.and_then(|plan| session.call_of(plan)).or(told.as_deref()) {
                 Some(call) => show::came_of(call, act),
                 None => {
-                    let call = format!("{turn}.{number}");
+                    let call = call_named(turn, number);
                     if let Some(plan) = plan {
                         session.note_call(plan, &call);
                     }
@@ -151,6 +181,9 @@ impl Agent {
                 }
             };
             self.tell(show::update(name, update));
+        }
+        if let Some(session) = self.sessions.get_mut(name) {
+            session.forget_told(turn);
         }
         match payload.list_at("trace").len().saturating_sub(ACTS) {
             0 => {}

@@ -2,10 +2,12 @@
 
 use crate::domain::id::{ActionHash, TurnId};
 use crate::domain::inert::exact;
+use crate::domain::port::Streamed;
 use crate::domain::turn::Ending;
 use crate::domain::turn::consensus::{Mode, Other};
 use crate::domain::turn::error::Fault;
 use crate::edge::cli::args::Place;
+use crate::edge::cli::doing;
 use crate::edge::cli::forward::{AGAIN, Met, TRIES, Turned, new_name};
 use crate::edge::cli::handed::{ended, hearing, task, worse};
 use crate::edge::cli::plans;
@@ -312,7 +314,12 @@ fn here(
             return Err(before);
         }
         let mut answer = String::new();
-        let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece.text())).await;
+        let mut hear = |piece: Streamed<'_>| {
+            doing::heard(piece);
+            answer.push_str(piece.text());
+        };
+        let finished = engine.ask(ask, turn, &mut hear).await;
+        doing::over();
         engine.flush().await?;
         if let Tape::Record(_) = tape {
             complain(&readable(&engine.stop_cassette(&origin(true))?));

@@ -1,9 +1,11 @@
 //! `passepartout chat`: a conversation line by line, at a terminal or in a pipe: one line in, one answer out.
 
 use crate::domain::label::Privacy;
+use crate::domain::port::Streamed;
 use crate::domain::signal::{Role, Said};
 use crate::edge::cli::args::Place;
 use crate::edge::cli::ask::{Manner, Way, asked_before, elsewhere, not_beside, print_turn, print_turned, told_later};
+use crate::edge::cli::doing;
 use crate::edge::cli::forward::{AGAIN, Met, Owner, TRIES, new_name};
 use crate::edge::cli::handed::{ended, hearing, worse};
 use crate::edge::cli::run::{DONE, FAILED, Failure, USAGE};
@@ -234,7 +236,12 @@ fn here(place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failu
                 talk.refuse(&before);
                 continue;
             }
-            let finished = engine.ask(ask, turn, &mut |piece| answer.push_str(piece.text())).await;
+            let mut hear = |piece: Streamed<'_>| {
+                doing::heard(piece);
+                answer.push_str(piece.text());
+            };
+            let finished = engine.ask(ask, turn, &mut hear).await;
+            doing::over();
             engine.flush().await?;
             let json = talk.manner.json;
             let mut status = match json {

@@ -13,6 +13,7 @@ use crate::domain::turn::Ending;
 use crate::domain::turn::consensus::Other;
 use crate::edge::cli::args::{Command, Rules, read};
 use crate::edge::cli::costs::costs;
+use crate::edge::cli::doing;
 use crate::edge::cli::ingest::ingested;
 use crate::edge::cli::jobs;
 use crate::edge::cli::models::gather;
@@ -506,10 +507,12 @@ impl Owner {
             let turn = payload.text_at("turn").unwrap_or_default();
             match (kind.as_str(), payload.name_at("action")) {
                 ("event", Some("turn-started")) if told.turn.is_empty() => told.turn = turn.to_string(),
+                ("event", Some("act")) if turn == told.turn => doing::told(&payload),
                 ("stream-chunk", _) if turn == told.turn => {
                     told.text.push_str(payload.text_at("text").unwrap_or_default());
                 }
                 ("response", Some("turn-done")) if turn == told.turn => {
+                    doing::over();
                     told.notice = payload.text_at("text").map(str::to_string);
                     told.others = payload.list_at("others").iter().map(other).collect();
                     told.status = payload.text_at("status").unwrap_or_default().to_string();

@@ -14,6 +14,7 @@ mod costs;
 mod daemon;
 mod decide;
 mod doctor;
+mod doing;
 pub mod dump;
 pub mod forward;
 pub mod gateway;

@@ -12,7 +12,7 @@ use crate::domain::port::{
     ProviderErrorKind, Sink, Streamed,
 };
 use crate::domain::recall::answer::Narrowed;
-use crate::domain::route::{Asked, Cascades, Ground, Route};
+use crate::domain::route::{Asked, Cascades, Ground, Route, Slot};
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::turn::consensus::{Other, Round, Together};
 use crate::domain::turn::prompt::tokens;
@@ -67,6 +67,8 @@ pub struct TurnModel<'a> {
     pub typed: String,
     /// Who was asked by which rule, in words; each once.
     pub routes: Mutex<Vec<String>>,
+    /// The kind of work that it was asked for last.
+    pub slot: Mutex<Option<Slot>>,
     /// Whether the user wants several asked at once; `None` leaves it to the settings of the slot.
     pub together: Option<Together>,
     /// What came of it, each time that several were asked at once.
@@ -420,6 +422,7 @@ impl TurnModel<'_> {
     /// Returns the providers that may be asked now, and keeps for the trace why these.
     pub(super) async fn routed(&self) -> (Route, Cascade) {
         let (route, cascade) = self.route(true).await;
+        *self.slot.lock() = Some(route.slot);
         let (words, mut routes) = (route.words(), self.routes.lock());
         if !routes.contains(&words) {
             // What the user's own function says is not ours.

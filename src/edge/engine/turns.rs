@@ -454,6 +454,7 @@ impl Engine {
             behalf: behalf.clone(),
             typed,
             routes: Mutex::default(),
+            slot: Mutex::default(),
             together,
             rounds: Mutex::default(),
             others: Mutex::default(),
@@ -503,6 +504,7 @@ impl Engine {
             report.skill = Some(skill.called().into_owned());
         }
         report.routes = std::mem::take(&mut *model.routes.lock());
+        report.slot = model.slot.lock().take().filter(|_| report.answered_by.is_some());
         report.rounds.extend(std::mem::take(&mut *model.rounds.lock()));
         report.others.extend(std::mem::take(&mut *model.others.lock()));
         // What failed says itself how it did.

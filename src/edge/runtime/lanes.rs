@@ -4,11 +4,12 @@ use crate::domain::id::{SessionId, TurnId};
 use crate::domain::inert::{Inert, exact};
 use crate::domain::label::Privacy;
 use crate::domain::port::Streamed;
+use crate::domain::route::Slot;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Role, Said};
 use crate::domain::turn::earlier::Older;
-use crate::domain::turn::{Conversation, Ending, TurnReport};
+use crate::domain::turn::{Act, Conversation, Ending, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::commands::runs_beside;
 use crate::edge::engine::delegation::{Reported, shown_in};
@@ -35,8 +36,8 @@ struct Task {
 }
 
 enum Work {
-    /// A question; under a name when it is asked once, whatever becomes of this core.
-    Ask(Box<Ask>, Option<Once>),
+    /// A question.
+    Ask(Box<Ask>, Wanted),
     Decide {
         origin: Origin,
         /// The steps that it is about, by plan.
@@ -50,6 +51,23 @@ enum Work {
     Say(String),
     /// Tells what came of work that was handed over here.
     Report(Box<Reported>),
+}
+
+/// What is wanted of a question beside its answer.
+#[derive(Default)]
+struct Wanted {
+    /// Its name, when it is asked once, whatever becomes of this core.
+    once: Option<Once>,
+    /// What the answer is to replace: then its words are wanted as they are, too.
+    exact: Option<Arc<Replaced>>,
+}
+
+/// A text that an answer is to replace.
+struct Replaced {
+    /// The name of its file, which says what it is.
+    file: String,
+    /// The text, as it came along.
+    text: String,
 }
 
 impl Work {
@@ -138,7 +156,14 @@ impl Lanes {
             self.engine.stay_for(&origin.session);
         }
         match payload.text_at("once").map(Once::read).transpose() {
-            Ok(once) => self.take(client, asked(origin, payload, blotted), once),
+            Ok(once) => {
+                let ask = asked(origin, payload, blotted);
+                let exact = payload.text_at("exact").map(|file| {
+                    let text = ask.attached.iter().map(|along| along.text.as_str()).collect::<Vec<_>>().join("\n");
+                    Arc::new(Replaced { file: file.to_string(), text })
+                });
+                self.take(client, ask, Wanted { once, exact });
+            }
             Err(why) => self.say(client, origin.session, format!("{why}; nobody was asked.")),
         }
     }
@@ -155,7 +180,7 @@ impl Lanes {
                 folder: None,
                 attached: Vec::new(),
             },
-            None,
+            Wanted::default(),
         );
     }
 
@@ -167,7 +192,7 @@ impl Lanes {
     }
 
     /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
-    fn take(&mut self, client: ClientId, ask: Ask, once: Option<Once>) {
+    fn take(&mut self, client: ClientId, ask: Ask, wanted: Wanted) {
         let here = ask.origin.session.clone();
         self.homes.insert(here.clone(), client);
         let elsewhere = self
@@ -182,7 +207,7 @@ impl Lanes {
                 let text = format!("{id} belongs to another conversation; what comes of it stands there.");
                 self.queue(client, here, Work::Say(text));
             }
-            None => self.queue(client, here, Work::Ask(Box::new(ask), once)),
+            None => self.queue(client, here, Work::Ask(Box::new(ask), wanted)),
         }
     }
 
@@ -308,9 +333,13 @@ impl Lanes {
             Work::Say(_) => "a decision about a plan".to_string(),
             Work::Report(reported) => first_line(&format!("report of the task: {}", reported.task)),
         };
+        let exact = match &work {
+            Work::Ask(_, wanted) => wanted.exact.clone(),
+            Work::Decide { .. } | Work::Repl { .. } | Work::Say(_) | Work::Report(_) => None,
+        };
         let (name, began) = (engine.new_turn(), engine.clock.now());
         let _going = Arc::new(engine.goes_on(&name));
-        let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, began, _going };
+        let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, exact, began, _going };
         turn.begin(&work);
         (turn, work)
     }
@@ -341,6 +370,8 @@ struct Turn {
     session: SessionId,
     name: TurnId,
     asked: String,
+    /// What the answer is to replace, when who asked wants its words as they are.
+    exact: Option<Arc<Replaced>>,
     began: jiff::Timestamp,
     /// It goes on as long as anybody has to do with it.
     _going: Arc<Going>,
@@ -354,6 +385,14 @@ impl Turn {
     fn tell(&self, kind: &str, payload: Plist) {
         for channel in self.hearers.iter() {
             channel.outbox.send(kind, Some(&shown_in(&self.session).0), payload.clone());
+        }
+    }
+
+    /// Tells how an act stands: what it is about, to those who may see that.
+    fn tell_act(&self, act: &Act) {
+        for channel in self.hearers.iter() {
+            let payload = show::act(&self.name, act, channel.rights().see_private);
+            channel.outbox.send("event", Some(&shown_in(&self.session).0), payload);
         }
     }
 
@@ -390,7 +429,7 @@ impl Turn {
         let mut telling = Telling::new(self);
         let mut sink = |piece: Streamed<'_>| telling.hear(piece);
         let result = match work {
-            Work::Ask(ask, once) => match once_only(engine, once, name).await {
+            Work::Ask(ask, wanted) => match once_only(engine, wanted.once, name).await {
                 Ok(None) => Ok(engine.ask(*ask, name.clone(), &mut sink).await),
                 Ok(Some(before)) => return self.was_asked(&before),
                 Err(why) => Err(why),
@@ -486,6 +525,7 @@ impl Turn {
         let payload = show::turn(finished, &self.engine.view())
             .list("refused", refused.iter().map(show::refused))
             .maybe_int("tasks", Some(self.engine.untold_tasks(&finished.session)).filter(|tasks| *tasks > 0))
+            .maybe("slot", finished.report.slot.map(Slot::name))
             .maybe("preset", self.engine.preset_name(&finished.session).map(|name| exact(&name)))
             .int("pending", self.engine.pending() as i64)
             .list("blocked", finished.report.blocked().into_iter().map(show::blocked))
@@ -502,7 +542,16 @@ impl Turn {
             Privacy::Private => payload.flag("private", true),
             Privacy::Warn | Privacy::Ask => payload.text("private", privacy.word()),
         };
-        self.tell("response", payload);
+        for channel in self.hearers.iter() {
+            let payload = match self.exact.as_deref() {
+                // Nobody else is told words that are not inert.
+                Some(Replaced { file, text }) if channel.id == self.client => {
+                    show::as_it_is(payload.clone(), &finished.report, file, text)
+                }
+                Some(_) | None => payload.clone(),
+            };
+            channel.outbox.send("response", Some(&shown_in(&self.session).0), payload);
+        }
     }
 }
 
@@ -543,6 +592,12 @@ impl<'a> Telling<'a> {
                     self.count();
                 }
                 self.turn.stream(Streamed::Thought(&self.thoughts.push(text)));
+            }
+            Streamed::Act(act) => {
+                self.end_thoughts();
+                // What was held back of the words before comes before.
+                self.turn.stream(Streamed::Text(&self.text.finish()));
+                self.turn.tell_act(act);
             }
         }
     }

@@ -238,6 +238,8 @@ impl Outbox {
         let (field, text) = match streamed {
             Streamed::Text(text) => ("text", text),
             Streamed::Thought(text) => ("thought", text),
+            // It is a message of its own.
+            Streamed::Act(_) => return,
         };
         if text.is_empty() {
             return;

@@ -2,13 +2,15 @@
 
 use crate::domain::context::Rendered;
 use crate::domain::count::counted;
+use crate::domain::gate::live::{self, Change, Kind};
 use crate::domain::gate::plan::{FlightPlan, PlanStatus};
 use crate::domain::gate::{Trace, page};
+use crate::domain::id::TurnId;
 use crate::domain::inert::{exact, inert};
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
 use crate::domain::money::totals::{Share, Shares, Sum};
-use crate::domain::port::Locality;
+use crate::domain::port::{Ended, Locality};
 use crate::domain::query::run::Hit;
 use crate::domain::query::show::Row;
 use crate::domain::recall::show::link;
@@ -16,7 +18,7 @@ use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::turn::consensus::{Other, Round};
 use crate::domain::turn::error::Fault;
-use crate::domain::turn::{Deed, Refused, Taken};
+use crate::domain::turn::{Act, Deed, Ending, Refused, Taken, TurnReport};
 use crate::edge::doctor::Check;
 use crate::edge::engine::Engine;
 use crate::edge::engine::cascade::Stand;
@@ -237,6 +239,24 @@ pub fn turn(finished: &Finished, view: &View) -> Plist {
         .texts("changed", report.changed.iter().cloned())
 }
 
+/// An answer that is told as it is has at most so many bytes.
+const AS_IT_IS: usize = 512 << 10;
+
+/// Adds the answer of a turn as its model wrote it, and what of it could run where it would stand, in a file of this name
+/// in the place of a text. It is text from outside, and nothing in it is inert: it goes to who asked for it alone. Of an answer that is not whole,
+/// or too long, there is nothing.
+pub fn as_it_is(payload: Plist, report: &TurnReport, file: &str, before: &str) -> Plist {
+    let ends = matches!(report.ending, Ending::Answered | Ending::Parked) && report.ended == Ended::Whole;
+    if !ends || report.text.is_empty() || report.text.len() > AS_IT_IS {
+        return payload;
+    }
+    let change = Change { file, before: Some(before), after: &report.text };
+    let runs = live::fresh(&[change]).into_iter().map(|fresh| fresh.piece);
+    // A file of Lisp is code, whoever wrote it.
+    let runs = runs.filter(|piece| !matches!(piece.kind, Kind::Form | Kind::Dialect | Kind::Compiled));
+    payload.text("exact", report.text.as_str()).texts("runs", runs.map(|piece| piece.code))
+}
+
 /// Returns how many acts a gate refused.
 pub fn blocked((gate, count): (&str, usize)) -> Sexp {
     Plist::new().text("gate", exact(gate)).int("count", count as i64).build()
@@ -312,6 +332,19 @@ pub fn stand(stand: &Stand) -> Plist {
 pub fn refused(refused: &Refused) -> Sexp {
     let hash = refused.action.map(|action| action.to_hex());
     Plist::new().text("text", inert(&refused.text)).maybe("hash", hash).build()
+}
+
+/// Returns how an act of a turn stands, for who may see what is private or may not: that is not told what it is about.
+pub fn act(turn: &TurnId, act: &Act, sees_private: bool) -> Plist {
+    let seen = sees_private || act.privacy == Privacy::Open;
+    Plist::new()
+        .keyword("action", "act")
+        .text("turn", turn.0.as_str())
+        .int("number", act.number as i64)
+        .keyword("state", act.state.name())
+        .text("tool", exact(&act.tool))
+        .maybe("summary", Some(&act.summary).filter(|_| seen).map(|summary| exact(&clip(summary))))
+        .maybe("plan", act.plan.as_ref().map(|id| id.0.clone()))
 }
 
 fn deed(deed: &Deed) -> Sexp {
@@ -453,6 +486,60 @@ mod tests {
     use crate::domain::id::{PlanId, SessionId, TurnId};
     use crate::domain::label::Labels;
     use crate::domain::tool::Toolbox;
+    use crate::domain::turn::{ActState, Conversation};
+
+    #[test]
+    fn what_a_private_act_is_about_is_told_only_to_who_may_see_it() {
+        let turn = TurnId("T1".to_string());
+        for (privacy, sees, expected) in [
+            (Privacy::Open, false, true),
+            (Privacy::Open, true, true),
+            (Privacy::Warn, false, false),
+            (Privacy::Ask, false, false),
+            (Privacy::Private, false, false),
+            (Privacy::Private, true, true),
+        ] {
+            let (tool, summary) = ("memory-read".to_string(), "Read “\u{202e}x”".to_string());
+            let told = Act { number: 3, tool, summary, state: ActState::Begun, plan: None, privacy };
+            let told = act(&turn, &told, sees).build();
+            assert_eq!((told.int_at("number"), told.name_at("state")), (Some(3), Some("begun")));
+            assert_eq!((told.text_at("tool"), told.text_at("turn")), (Some("memory-read"), Some("T1")));
+            assert_eq!(told.text_at("summary").is_some(), expected, "{privacy:?} {sees}");
+            assert!(!told.to_string().contains('\u{202e}'), "nothing in it hides");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_told_as_it_is_when_it_is_whole_with_what_could_run_in_it() {
+        let report = |text: &str, ending, ended| {
+            let mut report = TurnReport::of(Conversation::empty());
+            (report.text, report.ending, report.ended) = (text.to_string(), ending, ended);
+            report
+        };
+        let live = "* A\n#+begin_src emacs-lisp\n(f)\n#+end_src\n[[elisp:(g)]] a:b \u{200b}";
+        // What stood there as words alone is new as what runs; what ran there before is not.
+        let before = "(f) (g)\n[[elisp:(h)]]";
+        let live = &*format!("{live}\n[[elisp:(h)]]");
+        let long = &*"x".repeat(AS_IT_IS + 1);
+        for (text, ending, ended, file, told, runs) in [
+            (live, Ending::Answered, Ended::Whole, "a.org", true, &["(f)", "(g)"][..]),
+            (live, Ending::Parked, Ended::Whole, "a.org", true, &["(f)", "(g)"][..]),
+            (live, Ending::Answered, Ended::Whole, "a.py", true, &[][..]),
+            ("(f)", Ending::Answered, Ended::Whole, "a.el", true, &[][..]),
+            (live, Ending::Answered, Ended::Limit, "a.org", false, &[][..]),
+            (live, Ending::Answered, Ended::Filtered, "a.org", false, &[][..]),
+            (live, Ending::Failed, Ended::Whole, "a.org", false, &[][..]),
+            (live, Ending::Interrupted, Ended::Whole, "a.org", false, &[][..]),
+            ("", Ending::Answered, Ended::Whole, "a.org", false, &[][..]),
+            (long, Ending::Answered, Ended::Whole, "a.org", false, &[][..]),
+        ] {
+            let payload = as_it_is(Plist::new(), &report(text, ending, ended), file, before).build();
+            assert_eq!(payload.text_at("exact"), told.then_some(text), "{ending:?} {ended:?} {file}");
+            let found: Vec<&str> = payload.list_at("runs").iter().filter_map(Sexp::as_text).map(str::trim).collect();
+            assert_eq!(found.len(), runs.len(), "{found:?}");
+            assert!(found.iter().zip(runs).all(|(found, run)| found.contains(run)), "{found:?}");
+        }
+    }
 
     #[test]
     fn of_decided_plans_the_newest_are_sent() {

@@ -83,6 +83,8 @@ pub(super) fn now(engine: &Engine, busy: bool, health: &str, (focus, sees_privat
         .int("headings", view.headings() as i64)
         .text("health", health)
         .int("problems", engine.problems().len() as i64);
+    let jobs = engine.running_jobs();
+    let payload = payload.maybe_int("jobs-running", Some(jobs).filter(|jobs| *jobs > 0));
     let payload = match reading {
         Some(reading) => payload.list("reading", [Sexp::int(reading.done as i64), Sexp::int(reading.total as i64)]),
         None => payload,

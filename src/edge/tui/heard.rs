@@ -30,6 +30,7 @@ impl State {
                 let session = message.get("meta").and_then(|meta| meta.text_at("session-id"));
                 self.turn_started(payload, session);
             }
+            ("event", Some("act")) => self.act(payload),
             ("stream-chunk", _) => self.chunk(payload),
             ("response", Some("turn-done")) => self.turn_done(payload),
             ("event", Some(told @ ("plan-parked" | "plan-changed"))) => {
@@ -86,7 +87,15 @@ impl State {
         };
         if self.turns.len() < TURNS {
             let session = session.map(str::to_string);
-            self.turns.push(Turn { name, session, answer: None, thought: None, said: String::new(), asked });
+            self.turns.push(Turn {
+                name,
+                session,
+                answer: None,
+                thought: None,
+                doing: None,
+                said: String::new(),
+                asked,
+            });
         }
     }
 
@@ -116,6 +125,15 @@ impl State {
             }
             (None, _) => {}
         }
+    }
+
+    /// Notes what is being done in a turn; what came of it stands below the answer in the end.
+    fn act(&mut self, payload: &Sexp) {
+        let name = payload.text_at("turn").unwrap_or_default();
+        let Some(turn) = self.turns.iter_mut().find(|turn| turn.name == name) else { return };
+        let words = payload.text_at("summary").or(payload.text_at("tool")).unwrap_or_default();
+        turn.doing = (payload.name_at("state") == Some("begun")).then(|| words.to_string());
+        self.changed = true;
     }
 
     fn turn_done(&mut self, payload: &Sexp) {

@@ -46,6 +46,7 @@ fn lines(state: &State, width: usize) -> Vec<Line<'static>> {
     focus.push((Part::Dim, format!("{files} files, {headings} headings in memory")));
     focus.extend(status.reading.iter().map(|reading| (Part::Warning, format!("reading {reading}"))));
     part("Focus", focus);
+    part("Being done", state.doing().into_iter().map(|words| (Part::Warning, words)).collect());
     let plans = state.plans.iter().filter(|plan| plan.status == "pending");
     part("Waits for you", plans.map(|plan| (Part::Warning, format!("{} {}", plan.id, plan.title))).collect());
     let last = state.gates.last.iter().map(|(verdict, summary)| {

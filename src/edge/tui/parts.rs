@@ -59,6 +59,8 @@ pub(super) struct Turn {
     pub session: Option<String>,
     pub answer: Option<EntryId>,
     pub thought: Option<EntryId>,
+    /// What is being done in it, in a line: one act at a time.
+    pub doing: Option<String>,
     /// What is sent back as history.
     pub said: String,
     /// What it answers, where it answers something.

@@ -280,6 +280,11 @@ impl State {
         self.turns.iter().any(|turn| turn.answer.is_some() || turn.thought.is_some())
     }
 
+    /// Returns what is being done just now, each in a line.
+    pub fn doing(&self) -> Vec<String> {
+        self.turns.iter().filter_map(|turn| turn.doing.clone()).collect()
+    }
+
     /// Whether the connection stands.
     pub fn is_up(&self) -> bool {
         matches!(self.linked, Linked::Up { .. })

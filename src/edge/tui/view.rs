@@ -18,6 +18,9 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 /// The pictures of what moves.
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠴", "⠦", "⠧", "⠇"];
 
+/// Of what is being done so many columns are shown at the foot.
+const DOING: usize = 40;
+
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, state: &mut State) {
     let size = frame.area();
@@ -147,6 +150,9 @@ fn foot(state: &State, width: u16) -> Line<'static> {
     let spin = SPINNER.get(state.spin % SPINNER.len()).copied().unwrap_or("*");
     if state.stopping {
         parts.push(format!("{spin} stopping"));
+    } else if let [first, rest @ ..] = state.doing().as_slice() {
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        parts.push(format!("{spin} {}{more}, Esc stops", clipped(&exact(first).replace(['\n', '\t'], " "), DOING)));
     } else if state.streams() {
         parts.push(format!("{spin} answering, Esc stops"));
     } else if state.busy() {

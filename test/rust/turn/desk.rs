@@ -67,6 +67,8 @@ pub struct World {
     pub trial_takes: u64,
     /// Everything that happened, in order.
     pub events: Mutex<Vec<String>>,
+    /// What was told of acts while they were done.
+    pub acts: Mutex<Vec<String>>,
     pub log: Mutex<Vec<String>>,
     pub prompts: Mutex<Vec<Prompt>>,
     pub plans: Mutex<Vec<FlightPlan>>,
@@ -143,6 +145,7 @@ impl World {
             trials: Mutex::default(),
             trial_takes: 0,
             events: Mutex::default(),
+            acts: Mutex::default(),
             log: Mutex::default(),
             prompts: Mutex::default(),
             plans: Mutex::default(),
@@ -231,7 +234,18 @@ impl World {
             max_tokens: &|| self.max_tokens,
             clock: &at,
         };
-        let report = run(start, &desk, &mut |text| streamed.push_str(text.text())).await;
+        let mut hear = |piece: Streamed<'_>| {
+            streamed.push_str(piece.text());
+            if let Streamed::Act(act) = piece {
+                let plan = act.plan.as_ref().map(|id| format!(" [{id}]")).unwrap_or_default();
+                // Beside what else happened: it is told in that moment.
+                let done = self.events().len();
+                let told =
+                    format!("{} {} {}{plan} {:?}, at {done}", act.number, act.state.name(), act.summary, act.privacy);
+                self.acts.lock().expect("not poisoned").push(told);
+            }
+        };
+        let report = run(start, &desk, &mut hear).await;
         (report, streamed)
     }
 

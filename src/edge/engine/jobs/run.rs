@@ -12,13 +12,13 @@ use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Rights, Signal, Source};
 use crate::domain::tool::LOG_JOB;
 use crate::domain::turn::{Ending, Start};
-use crate::edge::engine::Engine;
 use crate::edge::engine::authority::Order;
 use crate::edge::engine::jobs::standing::{RETRIES, STOPPED, day};
 use crate::edge::engine::jobs::{CHANGED, Run, called};
 use crate::edge::engine::record::{Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
 use crate::edge::engine::turns::first_line;
+use crate::edge::engine::{Engine, Notice};
 use crate::edge::project::scratch;
 use crate::edge::thread::aside;
 use jiff::Timestamp;
@@ -44,10 +44,16 @@ impl Running<'_> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.engine.jobs.running.lock().remove(&self.key);
+        (self.engine.notify)(Notice::Status);
     }
 }
 
 impl Engine {
+    /// Returns how many jobs run just now.
+    pub fn running_jobs(&self) -> usize {
+        self.jobs.running.lock().len()
+    }
+
     /// Runs a job now, as the user wants it. It must be confirmed.
     ///
     /// # Errors
@@ -107,6 +113,7 @@ impl Engine {
         let key = job.key();
         self.jobs.running.lock().insert(key.clone(), Run::default());
         let running = Running { engine: self, key: key.clone() };
+        (self.notify)(Notice::Status);
         let (began, turn) = (self.clock.now(), self.new_turn());
         self.note_begin(job, (began, state), looked).await;
         let session = SessionId(job.session(began));
