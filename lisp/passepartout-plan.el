@@ -50,6 +50,8 @@
                   (session))
 (declare-function passepartout-plan-edit "passepartout-plan-edit" ())
 (autoload 'passepartout-plan-edit "passepartout-plan-edit" nil t)
+(autoload 'passepartout-plan-diff "passepartout-plan-diff" nil t)
+(autoload 'passepartout-plan-ediff "passepartout-plan-diff" nil t)
 
 ;;;; What arrives
 
@@ -641,6 +643,8 @@ Behind the last one comes the first.  With `repeat-mode', n and p go on."
     (define-key map (kbd "C-c C-s") #'passepartout-plan-deny-and-stop)
     (define-key map (kbd "C-c C-x C-b") #'passepartout-plan-toggle-step)
     (define-key map (kbd "C-c C-e") #'passepartout-plan-edit)
+    (define-key map (kbd "=") #'passepartout-plan-diff)
+    (define-key map (kbd "E") #'passepartout-plan-ediff)
     (define-key map (kbd "RET") #'passepartout-plan-return)
     ;; Nothing is folded here by a key of ours.
     (define-key map (kbd "TAB") #'outline-next-visible-heading)

@@ -340,5 +340,38 @@ a list."
                      (funcall draw payload))))))
            (nth 1 more)))))))
 
+;;;; Comparing
+
+(defvar ediff-quit-hook)
+
+(defun passepartout-view-ediff (old new &optional then)
+  "Compare the buffers OLD and NEW with Ediff.
+When that ends both are killed, the windows are as before, and THEN is
+called, if it is there, with the text that NEW had, or nil when it was
+gone."
+  (let* ((windows (current-window-configuration))
+         (clear (lambda ()
+                  (dolist (buffer (list old new))
+                    (when (buffer-live-p buffer) (kill-buffer buffer)))
+                  (set-window-configuration windows)))
+         (end (lambda ()
+                (let ((text (and (buffer-live-p new)
+                                 (with-current-buffer new
+                                   (save-restriction
+                                     (widen)
+                                     (buffer-substring-no-properties
+                                      (point-min) (point-max)))))))
+                  (funcall clear)
+                  (when then (funcall then text))))))
+    (condition-case problem
+        (ediff-buffers
+         old new
+         (list (lambda () (add-hook 'ediff-quit-hook end t t))))
+      ;; Without the program diff, for one, there is nothing to end.
+      (error
+       (funcall clear)
+       (user-error "Ediff cannot compare this: %s"
+                   (error-message-string problem))))))
+
 (provide 'passepartout-view)
 ;;; passepartout-view.el ends here
