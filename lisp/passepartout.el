@@ -492,6 +492,24 @@ A key that was meant for something else then approves nothing."
   :type 'number
   :package-version '(passepartout . "0.1.0"))
 
+(autoload 'passepartout-plan-agenda-insert "passepartout-plan-agenda")
+
+(defcustom passepartout-plan-agenda nil
+  "Whether Org's agenda begins with the flight plans that wait.
+\\<org-agenda-mode-map>\\[org-agenda-switch-to] on one goes to it.  The \
+agenda waits for nothing: it has what
+Emacs knows when it is made.  When you set this with `setq', do so
+before Passepartout is loaded."
+  :type 'boolean
+  :set (lambda (option value)
+         (set-default option value)
+         (if value
+             (add-hook 'org-agenda-finalize-hook
+                       #'passepartout-plan-agenda-insert)
+           (remove-hook 'org-agenda-finalize-hook
+                        #'passepartout-plan-agenda-insert)))
+  :package-version '(passepartout . "0.1.0"))
+
 ;;;; Faces
 
 (defface passepartout-good '((t :inherit success))

@@ -62,6 +62,7 @@ pub const OPTIONS: &[(&str, Stand, Counts)] = &[
     ("passepartout-mcp-servers", Never("it names programs, and what they may reach"), FromStart),
     ("passepartout-module-file", Never("it names a program"), FromStart),
     ("passepartout-permissions", Never("it decides what tools may do"), FromStart),
+    ("passepartout-plan-agenda", May, AtOnce),
     ("passepartout-plan-hours", Guards("for how long a plan can be approved"), FromStart),
     ("passepartout-presets", Never("it decides who is asked, and with which tools"), FromStart),
     ("passepartout-privacy-tags", Never("it decides what is private"), FromStart),
