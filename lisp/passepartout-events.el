@@ -490,6 +490,7 @@ What was asked for waits: nothing is asked again, and nothing is given up."
   (require 'passepartout-act)
   (require 'passepartout-sense)
   (require 'passepartout-plan)
+  (require 'passepartout-notify)
   (require 'passepartout-log))
 
 ;;;###autoload

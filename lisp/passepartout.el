@@ -510,6 +510,17 @@ before Passepartout is loaded."
                         #'passepartout-plan-agenda-insert)))
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-notify nil
+  "Whether the desktop says that a plan waits for you or a job has ended.
+It does so by D-Bus, while no frame of this Emacs has the focus.  With t
+it says that and no more; with `titles' also the title of the plan or
+the job, which others may read on your screen.  The text of a plan is
+never said there."
+  :type '(choice (const :tag "No" nil)
+                 (const :tag "Without titles" t)
+                 (const :tag "With titles" titles))
+  :package-version '(passepartout . "0.1.0"))
+
 ;;;; Faces
 
 (defface passepartout-good '((t :inherit success))
