@@ -39,6 +39,7 @@
 (require 'passepartout-chat-text)
 (require 'passepartout-chat-guard)
 (require 'passepartout-chat-older)
+(require 'passepartout-chat-turns)
 (require 'passepartout-chat-answer)
 (require 'passepartout-chat-plans)
 (require 'passepartout-plan)
@@ -232,6 +233,8 @@ undo knows nothing of it."
     (define-key map (kbd "C-c RET") #'passepartout-chat-send)
     (define-key map (kbd "C-c C-k") #'passepartout-chat-interrupt)
     (define-key map (kbd "C-c M-p") #'passepartout-chat-promote)
+    (define-key map (kbd "C-c M-n") #'passepartout-chat-next-turn)
+    (define-key map (kbd "C-c M-u") #'passepartout-chat-previous-turn)
     map)
   "Keys of a chat.")
 

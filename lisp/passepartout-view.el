@@ -278,12 +278,28 @@ The hooks of Org mode are not run: they could change what is shown."
 COMMAND is the one that opens it.  SET-UP is called in it before."
   (let ((buffer (passepartout-view-buffer name mode)))
     (with-current-buffer buffer
-      (setq passepartout-view--refresh fetch
-            passepartout-list--command command)
+      (setq passepartout-view--refresh fetch)
+      (passepartout-list-set-command command)
       (when set-up (funcall set-up))
       (passepartout-view--alone "Asking…"))
     (pop-to-buffer buffer)
     (funcall fetch)))
+
+(defun passepartout-view-desktop-restore (_file name kept)
+  "Return a buffer that stands for the list NAME of an earlier Emacs.
+KEPT is what desktop kept of it.  The core is not started for that: g
+opens the list as it is now."
+  (let ((buffer (passepartout-view-buffer name 'passepartout-view-mode))
+        (command (car-safe kept))
+        (item (cdr-safe kept)))
+    (with-current-buffer buffer
+      (when (memq command passepartout-list-commands)
+        (setq passepartout-view--refresh
+              (lambda () (passepartout-list--open-at command item)))
+        (passepartout-list-set-command command))
+      (passepartout-view--alone
+       "This list is of an earlier session.\ng shows it as it is now, q leaves."))
+    buffer))
 
 (defmacro passepartout-view-draw (&rest body)
   "Draw the current buffer anew with BODY, which has to insert its text.

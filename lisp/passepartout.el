@@ -725,6 +725,43 @@ never said there."
 (autoload 'passepartout-sense-stop "passepartout-sense")
 (autoload 'passepartout-sense-suitable-p "passepartout-sense")
 
+;;;; What desktop brings back
+
+(autoload 'passepartout-view-desktop-restore "passepartout-view")
+
+;; These belong to Emacs, which looks there before a mode is loaded.
+;;;###autoload
+(progn
+  (dolist (mode '(passepartout-view-mode passepartout-plan-mode
+                  passepartout-trace-mode passepartout-memory-mode
+                  passepartout-context-mode passepartout-costs-mode
+                  passepartout-models-mode passepartout-skills-mode
+                  passepartout-rules-mode passepartout-jobs-mode
+                  passepartout-clients-mode passepartout-servers-mode
+                  passepartout-gateways-mode))
+    (add-to-list 'desktop-buffer-mode-handlers
+                 (cons mode 'passepartout-view-desktop-restore)))
+  (add-to-list 'desktop-minor-mode-handlers
+               '(passepartout-chat-mode . passepartout-desktop-chat))
+  (add-to-list 'desktop-minor-mode-handlers
+               '(passepartout-mode . passepartout-desktop-mode)))
+
+;;;###autoload
+(defun passepartout-desktop-chat (_variables)
+  "Make the current buffer, which desktop brought back, a chat again.
+What is wrong with it does not keep desktop from going on."
+  (condition-case problem
+      (passepartout-chat-adopt)
+    (error (passepartout--complain problem))))
+
+;;;###autoload
+(defun passepartout-desktop-mode (_variables)
+  "Turn on `passepartout-mode' in a buffer that desktop brought back.
+What is wrong with it does not keep desktop from going on."
+  (condition-case problem
+      (passepartout-mode 1)
+    (error (passepartout--complain problem))))
+
 ;;;; Keys
 
 ;;;###autoload (autoload 'passepartout-command-map "passepartout" nil nil 'keymap)
