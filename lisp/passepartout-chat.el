@@ -386,7 +386,8 @@ first question are offered."
   (unless buffer-file-name
     (let* ((folder (file-name-as-directory
                     (expand-file-name (or passepartout-chat-directory
-                                          (car (passepartout--directories))))))
+                                          (car (passepartout--directories))
+                                          "~/"))))
            (file (passepartout-view-read-new-file
                   "Save the chat as" folder (passepartout-chat--file-name))))
       (when (and (file-exists-p file)

@@ -59,9 +59,12 @@
 
 (defcustom passepartout-directories nil
   "Folders whose Org files are the agent's memory.
-The value nil stands for `org-directory'.  A change counts from the
-next start of the core (see `passepartout-restart')."
-  :type '(choice (const :tag "The folder `org-directory'" nil)
+The value nil stands for the folders of notes that your packages name:
+`org-directory', and where they are there, `org-roam-directory',
+`denote-directory' and the folders of vulpea.  A folder on another
+machine is not read.  A change counts from the next start of the core
+\(see `passepartout-restart')."
+  :type '(choice (const :tag "The folders that Org and its packages name" nil)
                  (repeat :tag "These folders" directory))
   :package-version '(passepartout . "0.1.0"))
 
@@ -808,12 +811,96 @@ What is wrong with it does not keep desktop from going on."
 
 ;;;; Modes
 
+(defvar passepartout--complained nil
+  "The texts of the problems that have been shown in this session.")
+
+(defun passepartout--complain (problem)
+  "Show PROBLEM, an error or a text, unless it has been shown before."
+  (let ((text (if (stringp problem) problem (error-message-string problem))))
+    (unless (member text passepartout--complained)
+      (push text passepartout--complained)
+      (display-warning 'passepartout text))))
+
+(defun passepartout-remote-p (file)
+  "Return non-nil when FILE is on another machine, however it is written.
+Nothing is connected for this."
+  (or (file-remote-p file)
+      (file-remote-p (expand-file-name file))))
+
+(defun passepartout-elsewhere (file option)
+  "Return nil when FILE is on this machine.
+Else say, once, that OPTION names what is on another one, and return
+that."
+  (when (passepartout-remote-p file)
+    (let ((text (format "%s in %s is on another machine; Passepartout reads \
+and writes files of this one alone" file option)))
+      (passepartout--complain text)
+      text)))
+
+(defun passepartout--option-folders (option)
+  "Return the folders that OPTION of another package names, as a list.
+What a file sets for its own buffer does not count."
+  (seq-filter (lambda (folder)
+                (and (stringp folder) (not (string-empty-p folder))))
+              (let ((value (and (default-boundp option)
+                                (default-value option))))
+                (if (listp value) value (list value)))))
+
+(defun passepartout--note-folder-p (folder found)
+  "Return non-nil when FOLDER of another package is one to read beside FOUND.
+It has to be there, and outside of those; one that holds more than
+notes, as your home, is none."
+  (or (passepartout-remote-p folder)
+      (and (file-directory-p folder)
+           (not (member (file-name-as-directory (file-truename folder))
+                        (list "/" (file-name-as-directory
+                                   (file-truename "~")))))
+           (not (seq-some (lambda (known)
+                            (and (not (passepartout-remote-p (car known)))
+                                 (file-in-directory-p folder (car known))))
+                          found)))))
+
+(defun passepartout--note-folders ()
+  "Return where notes lie by what Org, org-roam, Denote and vulpea say.
+Each is (FOLDER . OPTION)."
+  (let* ((org (or (car (passepartout--option-folders 'org-directory)) "~/org"))
+         (found (list (cons org 'org-directory))))
+    (dolist (option '(org-roam-directory denote-directory
+                      vulpea-db-sync-directories
+                      vulpea-default-notes-directory))
+      (dolist (folder (passepartout--option-folders option))
+        (when (passepartout--note-folder-p folder found)
+          (setq found
+                (append (list (car found))
+                        ;; One that lies in this folder is read with it.
+                        (seq-remove (lambda (known)
+                                      (not (or (passepartout-remote-p folder)
+                                               (passepartout-remote-p
+                                                (car known))
+                                               (not (file-in-directory-p
+                                                     (car known) folder)))))
+                                    (cdr found))
+                        (list (cons folder option)))))))
+    ;; One that Org only assumes is no folder of notes where others are.
+    (if (or (null (cdr found)) (passepartout-remote-p org)
+            (file-directory-p org))
+        found
+      (cdr found))))
+
 (defun passepartout--directories ()
-  "Return the folders of the memex, absolute, as a list."
-  (mapcar (lambda (directory)
-            (directory-file-name (expand-file-name directory)))
-          (or (default-value 'passepartout-directories)
-              (list (or (bound-and-true-p org-directory) "~/org")))))
+  "Return the folders of the memex, absolute, as a list.
+Those on another machine are left out, which is said once."
+  (let ((set (default-value 'passepartout-directories)))
+    (delq nil
+          (mapcar (lambda (named)
+                    (pcase-let ((`(,folder . ,option) named))
+                      (unless (passepartout-elsewhere folder option)
+                        (directory-file-name (expand-file-name folder)))))
+                  (if set
+                      (mapcar (lambda (folder)
+                                (cons folder 'passepartout-directories))
+                              set)
+                    (passepartout--note-folders))))))
 
 (defun passepartout--in-memex-p (file)
   "Return non-nil when FILE lies in a folder of the memex."
@@ -840,16 +927,6 @@ Changed ranges and the heading at point go to the agent's memory."
            (setq passepartout-mode nil)
            (passepartout--complain problem))))
     (passepartout-sense-stop)))
-
-(defvar passepartout--complained nil
-  "The texts of the problems that have been shown in this session.")
-
-(defun passepartout--complain (problem)
-  "Show PROBLEM, an error or a text, unless it has been shown before."
-  (let ((text (if (stringp problem) problem (error-message-string problem))))
-    (unless (member text passepartout--complained)
-      (push text passepartout--complained)
-      (display-warning 'passepartout text))))
 
 (defun passepartout--chat-p ()
   "Return non-nil when the current buffer is a chat, open or saved."

@@ -29,6 +29,8 @@
 (require 'desktop)
 (require 'savehist)
 (require 'repeat)
+(require 'tramp)
+(require 'tramp-sh)
 (require 'passepartout-fake)
 (require 'passepartout-plan-tests)
 (require 'passepartout-ask)
@@ -192,6 +194,138 @@
                 (should (search-forward (symbol-name (car pair)) nil t))
                 (should (search-forward (cdr pair) nil t)))))
         (delete-file file)))))
+
+;;;; Folders of notes
+
+(defvar org-roam-directory)
+(defvar denote-directory)
+(defvar vulpea-db-sync-directories)
+
+(ert-deftest passepartout-integration-note-folders-are-known-without-setup ()
+  (let* ((root (file-truename (make-temp-file "passepartout-notes" t)))
+         (in (lambda (name) (expand-file-name name root)))
+         (all '(org-directory org-roam-directory denote-directory
+                vulpea-db-sync-directories))
+         (passepartout-directories nil)
+         (passepartout--complained nil)
+         (said nil))
+    (unwind-protect
+        (cl-letf (((symbol-function 'display-warning)
+                   (lambda (_type text &rest _) (push text said)))
+                  ((symbol-function 'tramp-maybe-open-connection)
+                   (lambda (&rest _) (error "A connection was made"))))
+          (dolist (name '("org" "org/roam" "denote" "big/denote" "v"))
+            (make-directory (funcall in name) t))
+          (pcase-dolist
+              (`(,values ,expected)
+               `((("org") ("org"))
+                 (("org" "org/roam") ("org"))
+                 (("org" nil ("denote" "none" "v")) ("org" "denote" "v"))
+                 (("none" "denote") ("denote"))
+                 ;; Nothing is there: the core says so of Org's own.
+                 (("none" "none2") ("none"))
+                 (("org" "big/denote" nil ("big" "org")) ("org" "big"))
+                 ;; What Denote lets a file say, and what holds more than notes.
+                 (("org" "/" local ("~")) ("org"))
+                 (("org" nil "/ssh:far.invalid:/notes") ("org"))))
+            (let ((place (lambda (name)
+                           (if (and (stringp name)
+                                    (not (string-match-p "\\`[/~]" name)))
+                               (funcall in name)
+                             name))))
+              (cl-progv all
+                  (append (mapcar (lambda (value)
+                                    (if (listp value) (mapcar place value)
+                                      (funcall place value)))
+                                  values)
+                          (make-list (- 4 (length values)) nil))
+                (should (equal (passepartout--directories)
+                               (mapcar in expected))))))
+          (should (equal (length said) 1))
+          (should (string-match-p
+                   "ssh:far.invalid:/notes in denote-directory is on another"
+                   (car said)))
+          ;; What was set counts alone.
+          (let ((passepartout-directories (list (funcall in "v")))
+                (org-roam-directory (funcall in "denote")))
+            (should (equal (passepartout--directories)
+                           (list (funcall in "v")))))
+          ;; A file does not say where notes lie.
+          (with-temp-buffer
+            (setq-local org-directory (funcall in "v"))
+            (setq-local denote-directory (funcall in "denote"))
+            (let ((default (default-value 'org-directory)))
+              (should (equal (car (passepartout--directories))
+                             (directory-file-name
+                              (expand-file-name default)))))
+            (should-not (member (funcall in "denote")
+                                (passepartout--directories)))))
+      (delete-directory root t))))
+
+;;;; TRAMP
+
+(ert-deftest passepartout-integration-what-is-on-another-machine-is-refused ()
+  (let ((passepartout--complained nil)
+        (passepartout-directories (list temporary-file-directory))
+        (said nil))
+    (cl-letf (((symbol-function 'display-warning)
+               (lambda (_type text &rest _) (push text said)))
+              ((symbol-function 'tramp-maybe-open-connection)
+               (lambda (&rest _) (error "A connection was made"))))
+      ;; What else counts goes on.
+      (let ((passepartout-directories
+             (list "/ssh:far.invalid:notes" temporary-file-directory))
+            (passepartout-skills-directories '("/ssh:far.invalid:/skills"))
+            (passepartout-project "/ssh:far.invalid:/work"))
+        (let ((settings (passepartout-events--settings)))
+          (should (equal (plist-get settings :directories)
+                         (list (directory-file-name
+                                temporary-file-directory))))
+          (should-not (plist-get settings :skills-directories))
+          (should-not (plist-get settings :project)))
+        (should (= 3 (length said)))
+        ;; It is said once.
+        (passepartout-events--settings)
+        (should (= 3 (length said)))
+        (dolist (text said)
+          (should (string-match-p "files of this one alone\\'" text))))
+      ;; Nothing is begun with another store, or with no notes.
+      (dolist (case '((passepartout-store "/ssh:far.invalid:/store")
+                      (passepartout-directories ("/ssh:far.invalid:/notes"))))
+        (cl-progv (list (car case)) (cdr case)
+          (should (string-match-p
+                   "on another machine"
+                   (error-message-string
+                    (should-error (passepartout-events--settings)
+                                  :type 'passepartout-start-error)))))))))
+
+(ert-deftest passepartout-integration-a-buffer-of-another-machine-is-asked-about ()
+  (passepartout-fake-with
+    (cl-letf (((symbol-function 'tramp-maybe-open-connection)
+               (lambda (&rest _) (error "A connection was made"))))
+      (with-temp-buffer
+        (insert "* A\nwords of the far one\n")
+        ;; Org looks for its file when it begins.
+        (let ((org-mode-hook nil)) (org-mode))
+        (setq default-directory "/ssh:far.invalid:/notes/"
+              buffer-file-name "/ssh:far.invalid:/notes/a.org")
+        (goto-char (point-min))
+        (unwind-protect
+            (progn
+              (should (string-match-p
+                       "does not follow remote files"
+                       (error-message-string
+                        (should-error (passepartout-mode 1)
+                                      :type 'user-error))))
+              (should-not passepartout-mode)
+              (passepartout-ask "What is this?"
+                                (passepartout-question-subtree))
+              (should (string-search
+                       "words of the far one"
+                       (prin1-to-string passepartout-fake-sent)))
+              (should-not (passepartout-events-project)))
+          (setq buffer-file-name nil)
+          (set-buffer-modified-p nil))))))
 
 ;;;; Repeat-mode
 
