@@ -224,7 +224,9 @@ what looks like the head of a file within one is not taken for it."
          ((and (string-prefix-p "--- " line)
                (string-prefix-p "+++ " (or (car lines) ""))
                (string-prefix-p "@@ " (or (cadr lines) "")))
-          (setq file (concat (substring (pop lines) 4) "\n"))
+          (setq file (concat (string-remove-prefix
+                              "b" (substring (pop lines) 4))
+                             "\n"))
           (push file old) (push file new))
          ((not rest))
          (t (pcase (aref line 0)

@@ -187,15 +187,15 @@
 (ert-deftest passepartout-plan-diff-has-two-sides ()
   (dolist (case
            `((,passepartout-plan-diff-tests--change
-              "b/h/a.org\n@@ -1,3 +1,3 @@\none\ntwo\nthree\n"
-              "b/h/a.org\n@@ -1,3 +1,3 @@\none\nTWO\nthree\n")
+              "/h/a.org\n@@ -1,3 +1,3 @@\none\ntwo\nthree\n"
+              "/h/a.org\n@@ -1,3 +1,3 @@\none\nTWO\nthree\n")
              ;; A new file, and no newline at its end.
              ("--- a/n\n+++ b/n\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n"
-              "b/n\n@@ -0,0 +1 @@\n" "b/n\n@@ -0,0 +1 @@\nx\n")
+              "/n\n@@ -0,0 +1 @@\n" "/n\n@@ -0,0 +1 @@\nx\n")
              ;; What a text says is not taken for the head of a file.
              ("--- a/n\n+++ b/n\n@@ -1,2 +1,2 @@\n--- a/x\n+++ b/x\n @@ -1 +1 @@\n"
-              "b/n\n@@ -1,2 +1,2 @@\n-- a/x\n@@ -1 +1 @@\n"
-              "b/n\n@@ -1,2 +1,2 @@\n++ b/x\n@@ -1 +1 @@\n")
+              "/n\n@@ -1,2 +1,2 @@\n-- a/x\n@@ -1 +1 @@\n"
+              "/n\n@@ -1,2 +1,2 @@\n++ b/x\n@@ -1 +1 @@\n")
              ("" "" "")))
     (should (equal (passepartout-plan-diff--sides (car case))
                    (cons (nth 1 case) (nth 2 case))))))
