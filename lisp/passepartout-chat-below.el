@@ -185,7 +185,7 @@ changed.  A heading that is gone opens its file."
     (cond
      ((not target) nil)
      ((and (equal (org-element-property :type link) "file")
-           (passepartout-chat--remote-p
+           (passepartout-remote-p
             (or (org-element-property :path link) ""))
            (passepartout-chat--in-answer-p))
       (user-error "This link leads to another machine: %s"
@@ -201,12 +201,6 @@ changed.  A heading that is gone opens its file."
             (title (org-link-unescape (match-string 2 target))))
         (passepartout-chat--visit
          file (concat "^\\*+ .*" (regexp-quote title))))))))
-
-(defun passepartout-chat--remote-p (file)
-  "Return non-nil when FILE is on another machine, however it is written.
-Nothing is connected for this."
-  (or (file-remote-p file)
-      (file-remote-p (expand-file-name file))))
 
 (defun passepartout-chat--in-answer-p ()
   "Return non-nil when point is in an answer."
@@ -227,7 +221,7 @@ Nothing is connected for this."
   "Visit FILE, which must be there, at the heading with a match for REGEXP.
 A file of another machine is not even looked at: that would connect."
   (passepartout-abroad-check-file file)
-  (when (and (not (passepartout-chat--remote-p file))
+  (when (and (not (passepartout-remote-p file))
              (file-readable-p file))
     (org-mark-ring-push)
     (find-file file)

@@ -39,6 +39,7 @@
 (require 'passepartout-chat-text)
 (require 'passepartout-chat-guard)
 (require 'passepartout-chat-older)
+(require 'passepartout-chat-turns)
 (require 'passepartout-chat-answer)
 (require 'passepartout-chat-plans)
 (require 'passepartout-plan)
@@ -233,6 +234,8 @@ undo knows nothing of it."
     (define-key map (kbd "C-c RET") #'passepartout-chat-send)
     (define-key map (kbd "C-c C-k") #'passepartout-chat-interrupt)
     (define-key map (kbd "C-c M-p") #'passepartout-chat-promote)
+    (define-key map (kbd "C-c M-n") #'passepartout-chat-next-turn)
+    (define-key map (kbd "C-c M-u") #'passepartout-chat-previous-turn)
     map)
   "Keys of a chat.")
 
@@ -384,7 +387,8 @@ first question are offered."
   (unless buffer-file-name
     (let* ((folder (file-name-as-directory
                     (expand-file-name (or passepartout-chat-directory
-                                          (car (passepartout--directories))))))
+                                          (car (passepartout--directories))
+                                          "~/"))))
            (file (passepartout-view-read-new-file
                   "Save the chat as" folder (passepartout-chat--file-name))))
       (when (and (file-exists-p file)

@@ -279,7 +279,8 @@ With a prefix argument, ask for a QUERY and show those for it."
   (interactive
    (let* ((chat (passepartout-chat-question))
           (text (plist-get chat :text)))
-     (list (cond (current-prefix-arg (read-string "Context of the question: "))
+     (list (cond (current-prefix-arg (read-string "Context of the question: " nil
+                                                  'passepartout-ask-history))
                  ((and text (not (string-blank-p text))) text))
            chat)))
   (passepartout-view-open passepartout-context--buffer-name

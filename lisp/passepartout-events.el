@@ -490,6 +490,7 @@ What was asked for waits: nothing is asked again, and nothing is given up."
   (require 'passepartout-act)
   (require 'passepartout-sense)
   (require 'passepartout-plan)
+  (require 'passepartout-notify)
   (require 'passepartout-log))
 
 ;;;###autoload
@@ -530,8 +531,17 @@ itself does not count, because the core is one for all of them."
         (permissions (default-value 'passepartout-permissions))
         (providers (default-value 'passepartout-providers)))
     (append
-     `(:directories ,(passepartout--directories))
-     (and store `(:store ,(expand-file-name store)))
+     `(:directories
+       ,(or (passepartout--directories)
+            ;; The core would take those of an earlier start.
+            (signal 'passepartout-start-error
+                    '("all folders of notes are on another machine; name one \
+of this one in passepartout-directories"))))
+     (let ((elsewhere (and store
+                           (passepartout-elsewhere store 'passepartout-store))))
+       (cond (elsewhere
+              (signal 'passepartout-start-error (list elsewhere)))
+             (store `(:store ,(expand-file-name store)))))
      (let ((project (passepartout-events-project)))
        (and project `(:project ,project)))
      (and cascade `(:cascade ,cascade))
@@ -551,7 +561,10 @@ itself does not count, because the core is one for all of them."
      `(:trusted-remotes ,(default-value 'passepartout-trusted-remotes))
      `(:skills-directories
        ,(mapcar #'expand-file-name
-                (default-value 'passepartout-skills-directories)))
+                (seq-remove (lambda (folder)
+                              (passepartout-elsewhere
+                               folder 'passepartout-skills-directories))
+                            (default-value 'passepartout-skills-directories))))
      (passepartout-events--servers)
      `(:allowed-hosts ,(default-value 'passepartout-allowed-hosts))
      (let ((listen (default-value 'passepartout-listen)))
@@ -727,7 +740,9 @@ The module sees only those that Emacs was started with."
 A core outside of this Emacs has a project of its own."
   (cond ((passepartout-module-road :tag) nil)
         (passepartout-project
-         (expand-file-name passepartout-project))
+         (unless (passepartout-elsewhere passepartout-project
+                                         'passepartout-project)
+           (expand-file-name passepartout-project)))
         ((file-remote-p default-directory) nil)
         (t (let ((project (project-current nil)))
              (and project

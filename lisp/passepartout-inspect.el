@@ -191,7 +191,8 @@ it, elsewhere that of a QUESTION which is asked for."
   (interactive
    (list (and current-prefix-arg
               (or (passepartout-chat-question)
-                  (list :text (read-string "Show the request of: "))))))
+                  (list :text (read-string "Show the request of: " nil
+                                           'passepartout-ask-history))))))
   (let ((here (current-buffer))
         (question (if (stringp question) (list :text question) question)))
     (passepartout-view-open

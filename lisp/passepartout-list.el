@@ -43,6 +43,7 @@
 (declare-function org-imenu-get-tree "org" ())
 (declare-function outline-next-visible-heading "outline" (arg))
 (defvar bookmark-make-record-function)
+(defvar desktop-save-buffer)
 (defvar imenu-auto-rescan)
 (defvar imenu-create-index-function)
 
@@ -204,33 +205,46 @@ Of a list that is drawn for the first time that is the first one."
              t))
           (set-window-point window position))))))
 
-;;;; Bookmarks
+;;;; Opened again, by a bookmark or by desktop
+
+(defun passepartout-list--open-at (command item)
+  "Open the list of COMMAND, and go to the one with the key ITEM if not nil."
+  (unless (memq command passepartout-list-commands)
+    (user-error "This names no list of Passepartout"))
+  (funcall command)
+  (when item
+    (setq passepartout-list--wanted (list item))))
+
+(defun passepartout-list--key-here ()
+  "Return the key of the item at point, if it can be kept, or nil."
+  (let ((key (car (get-text-property (point) 'passepartout-list-item))))
+    (and (or (stringp key) (numberp key)) key)))
+
+(defun passepartout-list--desktop (_folder)
+  "Return what desktop keeps of this list: its command, and a key or nil.
+What the list shows is not kept."
+  (cons passepartout-list--command (passepartout-list--key-here)))
 
 (defun passepartout-list--bookmark ()
   "Return a bookmark that opens this list again, at the item at point."
   (unless passepartout-list--command
     (user-error "This cannot be opened again by itself"))
-  (let ((key (car (get-text-property (point) 'passepartout-list-item))))
+  (let ((key (passepartout-list--key-here)))
     `(,(string-trim (buffer-name) "\\*" "\\*")
       (command . ,passepartout-list--command)
-      ,@(and (or (stringp key) (numberp key)) `((item . ,key)))
+      ,@(and key `((item . ,key)))
       (handler . passepartout-list-bookmark-jump))))
 
 ;;;###autoload
 (defun passepartout-list-bookmark-jump (bookmark)
   "Open the list of BOOKMARK again."
   (require 'bookmark)
-  (let ((command (bookmark-prop-get bookmark 'command))
-        (item (bookmark-prop-get bookmark 'item))
-        buffer)
-    (unless (memq command passepartout-list-commands)
-      (user-error "This bookmark names no list of Passepartout"))
+  (let (buffer)
     (save-window-excursion
-      (funcall command)
+      (passepartout-list--open-at (bookmark-prop-get bookmark 'command)
+                                  (bookmark-prop-get bookmark 'item))
       (setq buffer (current-buffer)))
-    (set-buffer buffer)
-    (when item
-      (setq passepartout-list--wanted (list item)))))
+    (set-buffer buffer)))
 (put 'passepartout-list-bookmark-jump 'bookmark-handler-type "Passepartout")
 
 ;;;; Columns
@@ -377,6 +391,11 @@ Beside the rows, or with a prefix argument, ask for a column."
   (setq-local imenu-create-index-function #'passepartout-list--imenu)
   (setq-local imenu-auto-rescan t)
   (setq-local bookmark-make-record-function #'passepartout-list--bookmark))
+
+(defun passepartout-list-set-command (command)
+  "Let COMMAND be the one that opens this list again, in a new Emacs too."
+  (setq passepartout-list--command command)
+  (setq-local desktop-save-buffer #'passepartout-list--desktop))
 
 (provide 'passepartout-list)
 ;;; passepartout-list.el ends here

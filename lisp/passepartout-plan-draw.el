@@ -190,8 +190,8 @@ Return non-nil when there are as many as are kept."
       "\\<passepartout-plan-mode-map>\\[passepartout-plan-approve] \
 approves, \\[passepartout-plan-deny] denies, \
 \\[passepartout-plan-deny-and-stop] denies and stops,\n\
-\\[passepartout-plan-edit] edits, \
-\\[scroll-up-command] reads on, \\[quit-window] leaves.\n\n"))))
+\\[passepartout-plan-edit] edits, \\[passepartout-plan-diff] shows the \
+change alone, \\[scroll-up-command] reads on, \\[quit-window] leaves.\n\n"))))
 
 (defun passepartout-plan--footer (full)
   "Return what stands below the plans, of which there may be more when FULL."

@@ -50,6 +50,8 @@
                   (session))
 (declare-function passepartout-plan-edit "passepartout-plan-edit" ())
 (autoload 'passepartout-plan-edit "passepartout-plan-edit" nil t)
+(autoload 'passepartout-plan-diff "passepartout-plan-diff" nil t)
+(autoload 'passepartout-plan-ediff "passepartout-plan-diff" nil t)
 
 ;;;; What arrives
 
@@ -436,6 +438,9 @@ at its end approves"))
              (if (member id passepartout-plan--unchecked)
                  "left out" "checked"))))
 
+(defvar passepartout-plan-reason-history nil
+  "The reasons for which plans were denied.")
+
 (defun passepartout-plan--ask-why (what)
   "Ask why the plans at point are denied; WHAT names that.
 Return the reason and their ids."
@@ -446,7 +451,8 @@ Return the reason and their ids."
                    (format "%d steps" (length plans))
                  (format "“%s”" (passepartout-view-line
                                  (plist-get (car plans) :title) 40)))))
-    (list (read-string (format "%s %s, because (may be empty): " what name))
+    (list (read-string (format "%s %s, because (may be empty): " what name)
+                       nil 'passepartout-plan-reason-history)
           (mapcar (lambda (plan) (plist-get plan :id)) plans))))
 
 (defun passepartout-plan-deny (reason &optional ids)
@@ -641,6 +647,8 @@ Behind the last one comes the first.  With `repeat-mode', n and p go on."
     (define-key map (kbd "C-c C-s") #'passepartout-plan-deny-and-stop)
     (define-key map (kbd "C-c C-x C-b") #'passepartout-plan-toggle-step)
     (define-key map (kbd "C-c C-e") #'passepartout-plan-edit)
+    (define-key map (kbd "=") #'passepartout-plan-diff)
+    (define-key map (kbd "E") #'passepartout-plan-ediff)
     (define-key map (kbd "RET") #'passepartout-plan-return)
     ;; Nothing is folded here by a key of ours.
     (define-key map (kbd "TAB") #'outline-next-visible-heading)
@@ -652,9 +660,8 @@ Behind the last one comes the first.  With `repeat-mode', n and p go on."
 (define-derived-mode passepartout-plan-mode passepartout-view-mode "Plans"
   "Major mode of the buffer of flight plans."
   (setq-local word-wrap nil)
-  (setq passepartout-view--refresh
-        (lambda () (passepartout-plan--fetch t))
-        passepartout-list--command 'passepartout-flight-plans)
+  (setq passepartout-view--refresh (lambda () (passepartout-plan--fetch t)))
+  (passepartout-list-set-command 'passepartout-flight-plans)
   (dolist (hook '(window-buffer-change-functions window-size-change-functions
                   window-scroll-functions post-command-hook))
     (add-hook hook #'passepartout-plan--look-soon nil t))

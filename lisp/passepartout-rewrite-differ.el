@@ -30,7 +30,6 @@
 (require 'passepartout-view)
 (require 'passepartout-rewrite-show)
 
-(defvar ediff-quit-hook)
 (declare-function smerge-mode "smerge-mode" (&optional arg))
 
 (defun passepartout-rewrite--same-p (rewrite question)
@@ -157,7 +156,6 @@ is a newer one.  The windows are as before then."
   (interactive)
   (let* ((rewrite (passepartout-rewrite--ready))
          (question (passepartout-rewrite--question rewrite))
-         (windows (current-window-configuration))
          (old (generate-new-buffer "*passepartout as it was*"))
          (new (generate-new-buffer "*passepartout rewritten*")))
     (with-current-buffer old
@@ -169,29 +167,15 @@ is a newer one.  The windows are as before then."
       (insert (passepartout-rewrite--result rewrite))
       (passepartout-view-show-hidden)
       (set-buffer-modified-p nil))
-    (ediff-buffers
+    (passepartout-view-ediff
      old new
-     (list (lambda ()
-             (add-hook 'ediff-quit-hook
-                       (lambda ()
-                         (passepartout-rewrite--ediffed
-                          rewrite question old new windows))
-                       t t))))))
+     (lambda (text) (passepartout-rewrite--ediffed rewrite question text)))))
 
-(defun passepartout-rewrite--ediffed (rewrite question old new windows)
-  "Take the new text of REWRITE from NEW, and put the WINDOWS back.
-OLD and NEW are the buffers that were compared, when the new text was
-the answer to QUESTION."
-  (if (and (buffer-live-p new)
-           (passepartout-rewrite--same-p rewrite question))
-      (setf (passepartout-rewrite--result rewrite)
-            (with-current-buffer new
-              (save-restriction
-                (widen)
-                (buffer-substring-no-properties (point-min) (point-max)))))
+(defun passepartout-rewrite--ediffed (rewrite question text)
+  "Take TEXT, what Ediff made of the answer to QUESTION, for REWRITE."
+  (if (and text (passepartout-rewrite--same-p rewrite question))
+      (setf (passepartout-rewrite--result rewrite) text)
     (message "Nothing was taken from Ediff; what it compared is gone"))
-  (mapc #'kill-buffer (list old new))
-  (set-window-configuration windows)
   (passepartout-rewrite--draw rewrite))
 
 (provide 'passepartout-rewrite-differ)

@@ -51,9 +51,7 @@
 
 (defun passepartout-setup--read-folder ()
   "Ask for the folder of notes; return it, or nil to leave it as it is."
-  (let ((known (or (car (default-value 'passepartout-directories))
-                   (bound-and-true-p org-directory)
-                   "~/org"))
+  (let ((known (or (car (passepartout--directories)) "~/org"))
         folder obstacle)
     (while (progn
              (setq folder (read-directory-name
@@ -109,6 +107,18 @@ already is left alone."
     (if (equal now new)
         (format "%s stays %S." option now)
       (passepartout-setup--save option new))))
+
+(defun passepartout-setup--directories (folder)
+  "Save FOLDER as the first one of notes; return what to say.
+Where nothing was set and it is the first of several that Org and its
+packages name, they stay what is read."
+  (let ((known (passepartout--directories)))
+    (if (and (null (default-value 'passepartout-directories))
+             (cdr known)
+             (file-equal-p folder (car known)))
+        (format "Notes are read where your packages have them: %s."
+                (mapconcat #'abbreviate-file-name known ", "))
+      (passepartout-setup--first 'passepartout-directories folder))))
 
 (defun passepartout-setup--answers (provider)
   "Save that PROVIDER answers, nil for as it is; return what to say, a list.
@@ -251,8 +261,7 @@ works; nothing else is sent anywhere."
                        (passepartout-events--host model)
                        (passepartout-setup--read-dollars)))
          (try (and model (passepartout-setup--read-try model)))
-         (lines (list (passepartout-setup--first 'passepartout-directories
-                                                 folder))))
+         (lines (list (passepartout-setup--directories folder))))
     (setq lines (append (passepartout-setup--answers provider) lines))
     (when try (push (passepartout-setup--asking model) lines))
     (when dollars

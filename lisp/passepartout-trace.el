@@ -276,6 +276,9 @@ something; then g shows here\nwhat the gates said.\n")
                 (passepartout-view-fixed text))))
     (pop-to-buffer buffer)))
 
+(defvar passepartout-why-history nil
+  "What `passepartout-why' was asked to explain.")
+
 ;;;###autoload
 (defun passepartout-why (&optional which)
   "Explain the decision at point, or the last one, in plain words.
@@ -290,7 +293,8 @@ WHICH it is the one with that number in the audit; with just
             (user-error "The numbers of the audit begin with 1"))
           (list :record which))
          (which (passepartout-trace--decision-named
-                 (read-string "Explain (number, plan or hash): ")))
+                 (read-string "Explain (number, plan or hash): " nil
+                              'passepartout-why-history)))
          (t (passepartout-trace--decision-at-point)))))
 
 (defun passepartout-trace-explain (of)

@@ -312,12 +312,28 @@ The hooks of Org mode are not run: they could change what is shown."
 COMMAND is the one that opens it.  SET-UP is called in it before."
   (let ((buffer (passepartout-view-buffer name mode)))
     (with-current-buffer buffer
-      (setq passepartout-view--refresh fetch
-            passepartout-list--command command)
+      (setq passepartout-view--refresh fetch)
+      (passepartout-list-set-command command)
       (when set-up (funcall set-up))
       (passepartout-view--alone "Asking…"))
     (pop-to-buffer buffer)
     (funcall fetch)))
+
+(defun passepartout-view-desktop-restore (_file name kept)
+  "Return a buffer that stands for the list NAME of an earlier Emacs.
+KEPT is what desktop kept of it.  The core is not started for that: g
+opens the list as it is now."
+  (let ((buffer (passepartout-view-buffer name 'passepartout-view-mode))
+        (command (car-safe kept))
+        (item (cdr-safe kept)))
+    (with-current-buffer buffer
+      (when (memq command passepartout-list-commands)
+        (setq passepartout-view--refresh
+              (lambda () (passepartout-list--open-at command item)))
+        (passepartout-list-set-command command))
+      (passepartout-view--alone
+       "This list is of an earlier session.\ng shows it as it is now, q leaves."))
+    buffer))
 
 (defmacro passepartout-view-draw (&rest body)
   "Draw the current buffer anew with BODY, which has to insert its text.
@@ -373,6 +389,39 @@ a list."
                            (lambda () (funcall draw payload)))
                      (funcall draw payload))))))
            (nth 1 more)))))))
+
+;;;; Comparing
+
+(defvar ediff-quit-hook)
+
+(defun passepartout-view-ediff (old new &optional then)
+  "Compare the buffers OLD and NEW with Ediff.
+When that ends both are killed, the windows are as before, and THEN is
+called, if it is there, with the text that NEW had, or nil when it was
+gone."
+  (let* ((windows (current-window-configuration))
+         (clear (lambda ()
+                  (dolist (buffer (list old new))
+                    (when (buffer-live-p buffer) (kill-buffer buffer)))
+                  (set-window-configuration windows)))
+         (end (lambda ()
+                (let ((text (and (buffer-live-p new)
+                                 (with-current-buffer new
+                                   (save-restriction
+                                     (widen)
+                                     (buffer-substring-no-properties
+                                      (point-min) (point-max)))))))
+                  (funcall clear)
+                  (when then (funcall then text))))))
+    (condition-case problem
+        (ediff-buffers
+         old new
+         (list (lambda () (add-hook 'ediff-quit-hook end t t))))
+      ;; Without the program diff, for one, there is nothing to end.
+      (error
+       (funcall clear)
+       (user-error "Ediff cannot compare this: %s"
+                   (error-message-string problem))))))
 
 (provide 'passepartout-view)
 ;;; passepartout-view.el ends here

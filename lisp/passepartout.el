@@ -59,9 +59,12 @@
 
 (defcustom passepartout-directories nil
   "Folders whose Org files are the agent's memory.
-The value nil stands for `org-directory'.  A change counts from the
-next start of the core (see `passepartout-restart')."
-  :type '(choice (const :tag "The folder `org-directory'" nil)
+The value nil stands for the folders of notes that your packages name:
+`org-directory', and where they are there, `org-roam-directory',
+`denote-directory' and the folders of vulpea.  A folder on another
+machine is not read.  A change counts from the next start of the core
+\(see `passepartout-restart')."
+  :type '(choice (const :tag "The folders that Org and its packages name" nil)
                  (repeat :tag "These folders" directory))
   :package-version '(passepartout . "0.1.0"))
 
@@ -492,6 +495,35 @@ A key that was meant for something else then approves nothing."
   :type 'number
   :package-version '(passepartout . "0.1.0"))
 
+(autoload 'passepartout-plan-agenda-insert "passepartout-plan-agenda")
+
+(defcustom passepartout-plan-agenda nil
+  "Whether Org's agenda begins with the flight plans that wait.
+\\<org-agenda-mode-map>\\[org-agenda-switch-to] on one goes to it.  The \
+agenda waits for nothing: it has what
+Emacs knows when it is made.  When you set this with `setq', do so
+before Passepartout is loaded."
+  :type 'boolean
+  :set (lambda (option value)
+         (set-default option value)
+         (if value
+             (add-hook 'org-agenda-finalize-hook
+                       #'passepartout-plan-agenda-insert)
+           (remove-hook 'org-agenda-finalize-hook
+                        #'passepartout-plan-agenda-insert)))
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-notify nil
+  "Whether the desktop says that a plan waits for you or a job has ended.
+It does so by D-Bus, while no frame of this Emacs has the focus.  With t
+it says that and no more; with `titles' also the title of the plan or
+the job, which others may read on your screen.  The text of a plan is
+never said there."
+  :type '(choice (const :tag "No" nil)
+                 (const :tag "Without titles" t)
+                 (const :tag "With titles" titles))
+  :package-version '(passepartout . "0.1.0"))
+
 ;;;; Faces
 
 (defface passepartout-good '((t :inherit success))
@@ -697,6 +729,43 @@ A key that was meant for something else then approves nothing."
 (autoload 'passepartout-sense-stop "passepartout-sense")
 (autoload 'passepartout-sense-suitable-p "passepartout-sense")
 
+;;;; What desktop brings back
+
+(autoload 'passepartout-view-desktop-restore "passepartout-view")
+
+;; These belong to Emacs, which looks there before a mode is loaded.
+;;;###autoload
+(progn
+  (dolist (mode '(passepartout-view-mode passepartout-plan-mode
+                  passepartout-trace-mode passepartout-memory-mode
+                  passepartout-context-mode passepartout-costs-mode
+                  passepartout-models-mode passepartout-skills-mode
+                  passepartout-rules-mode passepartout-jobs-mode
+                  passepartout-clients-mode passepartout-servers-mode
+                  passepartout-gateways-mode))
+    (add-to-list 'desktop-buffer-mode-handlers
+                 (cons mode 'passepartout-view-desktop-restore)))
+  (add-to-list 'desktop-minor-mode-handlers
+               '(passepartout-chat-mode . passepartout-desktop-chat))
+  (add-to-list 'desktop-minor-mode-handlers
+               '(passepartout-mode . passepartout-desktop-mode)))
+
+;;;###autoload
+(defun passepartout-desktop-chat (_variables)
+  "Make the current buffer, which desktop brought back, a chat again.
+What is wrong with it does not keep desktop from going on."
+  (condition-case problem
+      (passepartout-chat-adopt)
+    (error (passepartout--complain problem))))
+
+;;;###autoload
+(defun passepartout-desktop-mode (_variables)
+  "Turn on `passepartout-mode' in a buffer that desktop brought back.
+What is wrong with it does not keep desktop from going on."
+  (condition-case problem
+      (passepartout-mode 1)
+    (error (passepartout--complain problem))))
+
 ;;;; Keys
 
 ;;;###autoload (autoload 'passepartout-command-map "passepartout" nil nil 'keymap)
@@ -743,12 +812,96 @@ A key that was meant for something else then approves nothing."
 
 ;;;; Modes
 
+(defvar passepartout--complained nil
+  "The texts of the problems that have been shown in this session.")
+
+(defun passepartout--complain (problem)
+  "Show PROBLEM, an error or a text, unless it has been shown before."
+  (let ((text (if (stringp problem) problem (error-message-string problem))))
+    (unless (member text passepartout--complained)
+      (push text passepartout--complained)
+      (display-warning 'passepartout text))))
+
+(defun passepartout-remote-p (file)
+  "Return non-nil when FILE is on another machine, however it is written.
+Nothing is connected for this."
+  (or (file-remote-p file)
+      (file-remote-p (expand-file-name file))))
+
+(defun passepartout-elsewhere (file option)
+  "Return nil when FILE is on this machine.
+Else say, once, that OPTION names what is on another one, and return
+that."
+  (when (passepartout-remote-p file)
+    (let ((text (format "%s in %s is on another machine; Passepartout reads \
+and writes files of this one alone" file option)))
+      (passepartout--complain text)
+      text)))
+
+(defun passepartout--option-folders (option)
+  "Return the folders that OPTION of another package names, as a list.
+What a file sets for its own buffer does not count."
+  (seq-filter (lambda (folder)
+                (and (stringp folder) (not (string-empty-p folder))))
+              (let ((value (and (default-boundp option)
+                                (default-value option))))
+                (if (listp value) value (list value)))))
+
+(defun passepartout--note-folder-p (folder found)
+  "Return non-nil when FOLDER of another package is one to read beside FOUND.
+It has to be there, and outside of those; one that holds more than
+notes, as your home, is none."
+  (or (passepartout-remote-p folder)
+      (and (file-directory-p folder)
+           (not (member (file-name-as-directory (file-truename folder))
+                        (list "/" (file-name-as-directory
+                                   (file-truename "~")))))
+           (not (seq-some (lambda (known)
+                            (and (not (passepartout-remote-p (car known)))
+                                 (file-in-directory-p folder (car known))))
+                          found)))))
+
+(defun passepartout--note-folders ()
+  "Return where notes lie by what Org, org-roam, Denote and vulpea say.
+Each is (FOLDER . OPTION)."
+  (let* ((org (or (car (passepartout--option-folders 'org-directory)) "~/org"))
+         (found (list (cons org 'org-directory))))
+    (dolist (option '(org-roam-directory denote-directory
+                      vulpea-db-sync-directories
+                      vulpea-default-notes-directory))
+      (dolist (folder (passepartout--option-folders option))
+        (when (passepartout--note-folder-p folder found)
+          (setq found
+                (append (list (car found))
+                        ;; One that lies in this folder is read with it.
+                        (seq-remove (lambda (known)
+                                      (not (or (passepartout-remote-p folder)
+                                               (passepartout-remote-p
+                                                (car known))
+                                               (not (file-in-directory-p
+                                                     (car known) folder)))))
+                                    (cdr found))
+                        (list (cons folder option)))))))
+    ;; One that Org only assumes is no folder of notes where others are.
+    (if (or (null (cdr found)) (passepartout-remote-p org)
+            (file-directory-p org))
+        found
+      (cdr found))))
+
 (defun passepartout--directories ()
-  "Return the folders of the memex, absolute, as a list."
-  (mapcar (lambda (directory)
-            (directory-file-name (expand-file-name directory)))
-          (or (default-value 'passepartout-directories)
-              (list (or (bound-and-true-p org-directory) "~/org")))))
+  "Return the folders of the memex, absolute, as a list.
+Those on another machine are left out, which is said once."
+  (let ((set (default-value 'passepartout-directories)))
+    (delq nil
+          (mapcar (lambda (named)
+                    (pcase-let ((`(,folder . ,option) named))
+                      (unless (passepartout-elsewhere folder option)
+                        (directory-file-name (expand-file-name folder)))))
+                  (if set
+                      (mapcar (lambda (folder)
+                                (cons folder 'passepartout-directories))
+                              set)
+                    (passepartout--note-folders))))))
 
 (defun passepartout--in-memex-p (file)
   "Return non-nil when FILE lies in a folder of the memex."
@@ -775,16 +928,6 @@ Changed ranges and the heading at point go to the agent's memory."
            (setq passepartout-mode nil)
            (passepartout--complain problem))))
     (passepartout-sense-stop)))
-
-(defvar passepartout--complained nil
-  "The texts of the problems that have been shown in this session.")
-
-(defun passepartout--complain (problem)
-  "Show PROBLEM, an error or a text, unless it has been shown before."
-  (let ((text (if (stringp problem) problem (error-message-string problem))))
-    (unless (member text passepartout--complained)
-      (push text passepartout--complained)
-      (display-warning 'passepartout text))))
 
 (defun passepartout--chat-p ()
   "Return non-nil when the current buffer is a chat, open or saved."

@@ -79,12 +79,13 @@
     passepartout-chat-question passepartout-chat-adopt
     passepartout-chat-older-answer passepartout-define-tool passepartout-jobs-agenda
     passepartout-query-bookmark-jump passepartout-list-bookmark-jump
+    passepartout-desktop-chat passepartout-desktop-mode
     passepartout-capture-question passepartout-capture-template
     passepartout-add-speed-commands passepartout-context-menu
     passepartout-embark-set-up
     org-dblock-write:passepartout-query)
   "What is no command and made known all the same.
-Init files, agenda files, bookmarks, notes and the main file call these.")
+Init files, agenda files, bookmarks, desktop, notes and the main file call these.")
 
 (ert-deftest passepartout-release-autoloads-are-of-entry-commands ()
   (let ((seen 0) bad)
@@ -98,7 +99,10 @@ Init files, agenda files, bookmarks, notes and the main file call these.")
             (forward-line 1)
             (let* ((form (read (current-buffer)))
                    (name (nth 1 form)))
-              (unless (or (memq (car form) '(define-minor-mode
+              (unless (or (and (eq (car form) 'progn)
+                               (string-search "desktop-buffer-mode-handlers"
+                                              (prin1-to-string form)))
+                          (memq (car form) '(define-minor-mode
                                               define-globalized-minor-mode))
                           (assq 'interactive (seq-filter #'consp form))
                           (memq name passepartout-release-tests--called))

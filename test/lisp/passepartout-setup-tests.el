@@ -109,6 +109,29 @@ A symbol among them quits.  SAVED is what was saved, the last first."
                                   ,folder "/one" "/two")))))
       (delete-directory folder t))))
 
+(defvar org-directory)
+(defvar org-roam-directory)
+
+(ert-deftest passepartout-setup-leaves-what-the-packages-name ()
+  (let* ((org-directory (directory-file-name (make-temp-file "setup-" t)))
+         (org-roam-directory (directory-file-name (make-temp-file "setup-" t)))
+         (said (format "Notes are read where your packages have them: %s, %s."
+                       org-directory org-roam-directory)))
+    (unwind-protect
+        (pcase-dolist
+            (`(,folder ,expected ,said)
+             `((,org-directory nil ,said)
+               ;; Another one is chosen: then it is that one alone.
+               (,org-roam-directory
+                ((passepartout-directories ,org-roam-directory))
+                "passepartout-directories is ")))
+          (passepartout-setup-tests--with (list folder "")
+            (passepartout-setup)
+            (should (equal saved expected))
+            (should (string-search said (passepartout-setup-tests--said)))))
+      (delete-directory org-directory t)
+      (delete-directory org-roam-directory t))))
+
 (ert-deftest passepartout-setup-takes-no-folder-that-is-none-of-notes ()
   (let ((folder (directory-file-name (make-temp-file "setup-" t))))
     (unwind-protect
