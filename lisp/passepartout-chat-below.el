@@ -208,13 +208,6 @@ Nothing is connected for this."
   (or (file-remote-p file)
       (file-remote-p (expand-file-name file))))
 
-(defun passepartout-chat--in-answer-p ()
-  "Return non-nil when point is in an answer."
-  (org-with-wide-buffer
-   (end-of-line)
-   (and (re-search-backward "^\\*\\*? " nil t)
-        (passepartout-chat--answer-p))))
-
 (defun passepartout-chat--file-of-id (id)
   "Return the file of the source ID, as the drawers of this chat have it."
   (org-with-wide-buffer
