@@ -268,10 +268,19 @@ the answer to which you have scrolled."
                  (and (passepartout-chat--to-turn)
                       (passepartout-chat--role))))
       (push-mark nil t)
-      (passepartout-chat--ensure-prompt)
-      (passepartout-chat--to-prompt)
+      (if (passepartout-chat--in-branch-p)
+          (progn (passepartout-chat--to-branching)
+                 (passepartout-chat--open-branch))
+        (passepartout-chat--ensure-prompt)
+        (passepartout-chat--to-prompt))
       (message "Your next question; C-u C-SPC goes back"))
     (passepartout-chat--forget-sent)))
+
+(defun passepartout-chat--in-branch-p ()
+  "Return non-nil when point is in a branch of this chat."
+  (save-excursion
+    (and (passepartout-chat--to-turn)
+         (> (passepartout-chat--level) 1))))
 
 (defun passepartout-chat--forget-sent ()
   "Forget that a question was sent: you have done something since."
@@ -286,9 +295,10 @@ and scroll are yours."
   (when (and passepartout-chat--sent-at
              passepartout-chat-go-on
              (= (point) passepartout-chat--sent-at)
+             (not (passepartout-chat--in-branch-p))
              (eq (current-buffer) (window-buffer (selected-window)))
              (pos-visible-in-window-p (point-max)))
-    (goto-char (point-max))
+    (passepartout-chat--to-prompt)
     (passepartout-chat--forget-sent)))
 
 (defun passepartout-chat--finish (turn payload)

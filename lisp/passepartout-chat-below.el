@@ -202,13 +202,6 @@ changed.  A heading that is gone opens its file."
         (passepartout-chat--visit
          file (concat "^\\*+ .*" (regexp-quote title))))))))
 
-(defun passepartout-chat--in-answer-p ()
-  "Return non-nil when point is in an answer."
-  (org-with-wide-buffer
-   (end-of-line)
-   (and (re-search-backward "^\\*\\*? " nil t)
-        (passepartout-chat--answer-p))))
-
 (defun passepartout-chat--file-of-id (id)
   "Return the file of the source ID, as the drawers of this chat have it."
   (org-with-wide-buffer

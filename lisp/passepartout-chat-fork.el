@@ -101,7 +101,10 @@ They are folded, and no part of that answer."
     (goto-char at)
     (insert "\n\n")
     (let ((from (point)))
-      (insert "** "
+      (insert (save-excursion
+                (passepartout-chat--to-turn)
+                (make-string (1+ (passepartout-chat--level)) ?*))
+              " "
               (passepartout-chat--answer-title
                (format "%s (%s)" (plist-get other :model)
                        (plist-get other :provider)))
@@ -129,7 +132,7 @@ They are folded, and no part of that answer."
   "Return where the answer that END is the end of begins."
   (save-excursion
     (goto-char end)
-    (if (re-search-backward "^\\*\\* " nil t) (point) (point-min))))
+    (if (re-search-backward "^\\*\\*+ " nil t) (point) (point-min))))
 
 (defun passepartout-chat--followed (turn)
   "Return where the answer of TURN stands that the chat goes on from, or nil.
@@ -162,12 +165,12 @@ there is; signal an error when there are several."
 (defun passepartout-chat--retitle (title role)
   "Give the answer at point TITLE and ROLE, and hide its role."
   (forward-line 0)
-  (looking-at "^\\*\\* .*$")
-  (replace-match (concat "** " title) t t)
+  (looking-at "^\\(\\*\\*+\\) .*$")
+  (replace-match (concat (match-string 1) " " title) t t)
   (when (re-search-forward "^[ \t]*:PP_ROLE:.*$"
                            (passepartout-chat--answer-end) t)
     (replace-match (concat ":PP_ROLE: " role) t t))
-  (re-search-backward "^\\*\\* ")
+  (re-search-backward "^\\*\\*+ ")
   (passepartout-chat--hide-roles (point) (passepartout-chat--answer-end)))
 
 (defun passepartout-chat-promote ()
@@ -179,7 +182,7 @@ alone, and can read it."
   (passepartout-chat--check)
   (let ((start (org-with-wide-buffer
                 (end-of-line)
-                (and (re-search-backward "^\\*\\*? " nil t)
+                (and (re-search-backward "^\\*+ " nil t)
                      (point))))
         later)
     (pcase (and start (org-with-wide-buffer
@@ -210,7 +213,7 @@ alone, and can read it."
        (setq later (save-excursion
                      (goto-char (progn (passepartout-chat--to-turn)
                                        (passepartout-chat--turn-end)))
-                     (and (looking-at-p "^\\* ")
+                     (and (looking-at-p "^\\*+ ")
                           (passepartout-chat--role))))))
     (goto-char start)
     (if (fboundp 'org-fold-show-subtree)

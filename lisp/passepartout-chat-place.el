@@ -79,6 +79,7 @@ For undo it is a step of its own, with all that arrives in it."
         (further (save-excursion
                    (passepartout-chat--find-answer
                     (passepartout-chat--turn-end))))
+        (stars (make-string (1+ (passepartout-chat--level)) ?*))
         from)
     (undo-boundary)
     (goto-char (passepartout-chat--turn-end))
@@ -86,7 +87,7 @@ For undo it is a step of its own, with all that arrives in it."
     (delete-region (point) (progn (skip-chars-forward " \t\n") (point)))
     (insert (if further "\n" "") "\n")
     (setq from (point-marker))
-    (insert "** Answer\n:PROPERTIES:\n:PP_ROLE: assistant\n:END:\n")
+    (insert stars " Answer\n:PROPERTIES:\n:PP_ROLE: assistant\n:END:\n")
     (passepartout-chat--put-turn turn from (point-marker))
     (save-excursion (insert (if (eobp) "\n" "\n\n")))
     (set-marker-insertion-type (passepartout-chat--turn-at turn) t)
@@ -153,7 +154,7 @@ is what this expects the buffer to be."
          (< from (passepartout-chat--turn-at turn))
          (save-excursion
            (goto-char from)
-           (looking-at-p "\\*\\* ")))))
+           (looking-at-p "\\*\\*+ ")))))
 
 (defun passepartout-chat--question-of (turn reverted)
   "Return where the question stands that TURN answers, or nil.
@@ -177,7 +178,7 @@ It is a cons of where its heading and where the end of its text is."
         (let* ((from (line-beginning-position))
                (body (passepartout-chat--body-start))
                (stop (save-excursion
-                       (if (re-search-forward "^\\*\\* " end t)
+                       (if (re-search-forward "^\\*\\*+ " end t)
                            (match-beginning 0)
                          end)))
                (text (buffer-substring-no-properties (min body stop) stop))
@@ -189,21 +190,67 @@ It is a cons of where its heading and where the end of its text is."
 
 (defun passepartout-chat--to-asked (turn)
   "Go to the question that TURN answers, or to the last one that was asked."
-  (when turn
-    (passepartout-chat--find-in-drawer
-     (concat "^- turn :: " (regexp-quote turn) "$")))
-  (let ((found nil))
-    (while (and (not found) (re-search-backward "^\\* " nil t))
-      (setq found (equal (passepartout-chat--role) "user")))
-    found))
+  (if (and turn
+           (passepartout-chat--find-in-drawer
+            (concat "^- turn :: " (regexp-quote turn) "$")))
+      ;; It may be one of a branch.
+      (and (passepartout-chat--to-turn)
+           (equal (passepartout-chat--role) "user"))
+    (let ((found nil))
+      (while (and (not found) (re-search-backward "^\\* " nil t))
+        (setq found (equal (passepartout-chat--role) "user")))
+      found)))
 
 ;;;; The place of the next question
+
+(defun passepartout-chat--to-branching ()
+  "Go to the heading of the answer that a branch from here begins at.
+That is the answer that point is in, or the one to the question that it
+is in.  Return point, or nil when there is none."
+  (end-of-line)
+  (let ((found (re-search-backward "^\\*+ " nil t)))
+    (while (and found
+                (not (passepartout-chat--answer-p))
+                (not (passepartout-chat--question-p)))
+      (setq found (re-search-backward
+                   (passepartout-chat--heading-up-to
+                    (max 1 (1- (passepartout-chat--level))))
+                   nil t)))
+    (cond ((null found) nil)
+          ((passepartout-chat--answer-p) (point))
+          (t (let ((end (passepartout-chat--turn-end)) (last nil))
+               (while (passepartout-chat--find-answer end)
+                 (save-excursion
+                   (forward-line 0)
+                   (when (equal (passepartout-chat--role) "assistant")
+                     (setq last (point)))))
+               (and last (goto-char last)))))))
+
+(defun passepartout-chat--open-branch ()
+  "Put a heading for a question below the answer whose heading point is at.
+Point is then where the question is written.  One that stands there
+already, and nothing in it, is taken."
+  (let* ((stars (make-string (1+ (passepartout-chat--level)) ?*))
+         (end (passepartout-chat--turn-end))
+         (empty (save-excursion
+                  (and (re-search-forward (format "^%s *$" (regexp-quote stars))
+                                          end t)
+                       (progn (forward-line 0)
+                              (passepartout-chat--prompt-p))
+                       (line-end-position)))))
+    (if empty
+        (goto-char empty)
+      ;; Not right behind an answer that arrives: it would go on there.
+      (goto-char end)
+      (unless (bolp) (insert "\n"))
+      (insert stars " ")
+      (save-excursion (insert (if (eobp) "\n" "\n\n"))))))
 
 (defun passepartout-chat--ensure-prompt ()
   "Make sure that the chat ends in a heading that has not been asked."
   (save-excursion
     (goto-char (point-max))
-    (unless (and (passepartout-chat--to-turn)
+    (unless (and (passepartout-chat--to-main-turn)
                  (not (passepartout-chat--role)))
       (goto-char (point-max))
       (unless (bolp) (insert "\n"))
@@ -223,23 +270,32 @@ This happens once, when you send; afterwards the window stays."
                                 (point)))))))
 
 (defun passepartout-chat--to-prompt ()
-  "Go to where the next question is written."
-  (goto-char (point-max))
-  (when (save-excursion
-          (skip-chars-backward " \t\n")
-          (beginning-of-line)
-          (looking-at-p "\\* *$"))
-    (skip-chars-backward "\n")))
+  "Go to where the next question is written.
+That is at its heading while nothing is written but what goes along."
+  (let ((heading (save-excursion
+                   (goto-char (point-max))
+                   (and (passepartout-chat--to-main-turn)
+                        (passepartout-chat--prompt-p)
+                        (line-end-position)))))
+    (goto-char (or heading (point-max)))))
+
+(defun passepartout-chat--prompt-p ()
+  "Return non-nil when nothing is written yet in the question at point.
+Point is at its heading.  What goes along is no part of it."
+  (and (looking-at-p "\\*+ *$")
+       (not (passepartout-chat--role))
+       (string-empty-p (passepartout-chat--message))))
 
 (defun passepartout-chat--prompt-hint ()
   "Show, after an empty last heading, what can be done there.
 The hint is no part of the text."
   (save-excursion
     (goto-char (point-max))
-    (forward-line 0)
     (remove-overlays (point-min) (point-max) 'passepartout-chat-hint t)
-    (when (looking-at "^\\* $")
-      (let ((overlay (make-overlay (point) (point-max) nil nil t))
+    (when (and (passepartout-chat--to-main-turn)
+               (looking-at-p "\\* $")
+               (passepartout-chat--prompt-p))
+      (let ((overlay (make-overlay (point) (line-end-position) nil t t))
             (gone (lambda (overlay after &rest _)
                     (when after (delete-overlay overlay)))))
         (overlay-put overlay 'passepartout-chat-hint t)

@@ -29,6 +29,7 @@
 (require 'cl-lib)
 (require 'org)
 (require 'passepartout)
+(require 'passepartout-chat-along)
 (require 'passepartout-chat-think)
 (require 'seq)
 (require 'subr-x)
@@ -36,6 +37,8 @@
 (declare-function org-fold-region "ext:org-fold"
                   (from to flag &optional spec))
 (declare-function org-flag-region "org-compat" (from to flag spec))
+(declare-function passepartout-view-line "passepartout-view"
+                  (text &optional width))
 
 (defconst passepartout-chat--history-bytes 32768
   "How many bytes of earlier turns are sent with a question.")
@@ -62,19 +65,58 @@
         (when (re-search-forward "^[ \t]*:PP_ROLE:[ \t]+\\([a-z]+\\)" end t)
           (match-string-no-properties 1))))))
 
+(defun passepartout-chat--level ()
+  "Return the level of the heading that point is at."
+  (save-excursion (skip-chars-forward "*")))
+
+(defun passepartout-chat--heading-up-to (level)
+  "Return a regular expression for a heading of at most LEVEL."
+  (pcase level
+    ;; What is sought most is found fastest so.
+    (1 "^\\* ")
+    (2 "^\\*\\*? ")
+    (_ (format "^\\*\\{1,%d\\} " level))))
+
+(defun passepartout-chat--question-p ()
+  "Return non-nil when the heading at point is that of a question.
+That is one of the first level, or one right below an answer: the
+beginning of a branch."
+  (let ((level (passepartout-chat--level)))
+    (or (= level 1)
+        (and (= 1 (% level 2))
+             (save-excursion
+               (and (re-search-backward
+                     (passepartout-chat--heading-up-to (1- level)) nil t)
+                    (= (passepartout-chat--level) (1- level))
+                    (passepartout-chat--answer-p)))))))
+
 (defun passepartout-chat--to-turn ()
-  "Go to the heading of the turn that point is in; nil when there is none."
+  "Go to the heading of the turn that point is in; nil when there is none.
+A branch has turns of its own, below the answer that it begins at."
+  (end-of-line)
+  (let ((found (re-search-backward "^\\*+ " nil t)))
+    (while (and found (not (passepartout-chat--question-p)))
+      (setq found (re-search-backward
+                   (passepartout-chat--heading-up-to
+                    (max 1 (1- (passepartout-chat--level))))
+                   nil t)))
+    (and found (point))))
+
+(defun passepartout-chat--to-main-turn ()
+  "Go to the heading of the turn of the first level that point is in, or nil."
   (end-of-line)
   (when (re-search-backward "^\\* " nil t)
     (point)))
 
 (defun passepartout-chat--turn-end ()
   "Return the end of the turn whose heading point is at."
-  (save-excursion
-    (forward-line 1)
-    (if (re-search-forward "^\\* " nil t)
-        (match-beginning 0)
-      (point-max))))
+  (let ((regexp (passepartout-chat--heading-up-to
+                 (max 1 (passepartout-chat--level)))))
+    (save-excursion
+      (forward-line 1)
+      (if (re-search-forward regexp nil t)
+          (match-beginning 0)
+        (point-max)))))
 
 (defun passepartout-chat--body-start ()
   "Return where the text begins below the heading at point."
@@ -88,7 +130,8 @@
 (defun passepartout-chat--message ()
   "Return what the turn whose heading point is at asks."
   (let ((title (save-excursion
-                 (forward-char 2)
+                 (skip-chars-forward "*")
+                 (forward-char 1)
                  (buffer-substring-no-properties
                   (point) (line-end-position))))
         (end (save-excursion
@@ -100,18 +143,27 @@
     (string-trim
      (concat title "\n"
              (and (< start end)
-                  (buffer-substring-no-properties start end))))))
+                  (passepartout-chat--without-along
+                   (buffer-substring-no-properties start end)))))))
 
 (defun passepartout-chat--answer-p ()
   "Return non-nil when the heading at point is that of an answer.
 It may be one that the chat did not go on from."
   (member (passepartout-chat--role) '("assistant" "aside")))
 
+(defun passepartout-chat--in-answer-p ()
+  "Return non-nil when point is in an answer."
+  (org-with-wide-buffer
+   (end-of-line)
+   (and (re-search-backward "^\\*+ " nil t)
+        (passepartout-chat--answer-p))))
+
 (defun passepartout-chat--answer-end ()
   "Return the end of the answer whose heading point is at."
   (save-excursion
     (forward-line 1)
-    (if (re-search-forward "^\\*\\*? " nil t)
+    ;; A branch that begins at the answer is no part of it.
+    (if (re-search-forward "^\\*+ " nil t)
         (goto-char (match-beginning 0))
       (goto-char (point-max)))
     (skip-chars-backward " \t\n")
@@ -126,9 +178,15 @@ It may be one that the chat did not go on from."
 
 (defun passepartout-chat--find-answer (end)
   "Search forward, up to END, for the heading of an answer.
-The match data then has its beginning; point is after the heading."
-  (let ((found nil))
-    (while (and (not found) (re-search-forward "^\\*\\* " end t))
+It is one to the question that point is in.  The match data then has its
+beginning; point is after the heading."
+  (let ((found nil)
+        (regexp (format "^\\*\\{%d\\} "
+                        (save-excursion
+                          (if (passepartout-chat--to-turn)
+                              (1+ (passepartout-chat--level))
+                            2)))))
+    (while (and (not found) (re-search-forward regexp end t))
       (when (save-excursion
               (save-match-data
                 (beginning-of-line)
@@ -206,16 +264,30 @@ from is said to be aside: models are told its first line alone."
         ;; Where the turn of each in HISTORY begins.
         (places nil)
         (from (point))
-        (end (point)))
+        ;; The level of the answer aside that a branch goes on from.
+        (alone nil)
+        below)
     (save-excursion
-      (while (and (or (> left 0) open) (re-search-backward "^\\*\\*? " nil t))
+      (while (and (or (> left 0) open)
+                  (progn (setq below (passepartout-chat--branch-level))
+                         (passepartout-chat--line-before)))
         (let ((role (passepartout-chat--role)))
+          (cond ((and below (equal role "aside"))
+                 (setq alone (passepartout-chat--level)
+                       role "assistant"))
+                ((eql alone (passepartout-chat--level))
+                 ;; Another answer, which it does not go on from.
+                 (setq role nil))
+                (t (setq alone nil)))
           (when (member role '("user" "assistant" "aside"))
             (let* ((start (passepartout-chat--body-start))
                    (aside (equal role "aside"))
                    (room (max 0 (if aside left-aside left)))
                    ;; A little more than there is room for shows that there
                    ;; is more.
+                   (end (if (equal role "user")
+                            start
+                          (max start (passepartout-chat--answer-end))))
                    (limit (min end (+ start room 100)))
                    (whole-text (if (equal role "user")
                                    (passepartout-chat--plain
@@ -253,14 +325,28 @@ from is said to be aside: models are told its first line alone."
                   (while (eq (plist-get (car history) :role) :assistant)
                     (pop places)
                     (pop history))
-                  (setq cut nil))))
-            (setq end (point)))
-          (unless role
-            (when (eq (char-after (1+ (point))) ?\s)
-              (setq end (point)))))))
+                  (setq cut nil))))))))
     (let ((said (if cut (passepartout-chat--in-whole-turns history cut)
                   history)))
       (cons said (or (nth (- (length places) (length said)) places) from)))))
+
+(defun passepartout-chat--branch-level ()
+  "Return the level of the heading at point when it begins a branch, or nil."
+  (let ((level (passepartout-chat--level)))
+    (and (> level 2) (= 1 (% level 2)) level)))
+
+(defun passepartout-chat--line-before ()
+  "Go to the heading before the one at point on its line of thought.
+Return point, or nil when there is none.  Of the first level those are
+all turns before it; a branch comes from the answer that it stands
+below, and from nothing that stands beside it."
+  (let ((level (passepartout-chat--level)))
+    (re-search-backward
+     (passepartout-chat--heading-up-to
+      (if (or (< level 2) (= 0 (% level 2)))
+          (max 2 level)
+        (1- level)))
+     nil t)))
 
 (defconst passepartout-chat--rest-left-out
   "\n[The rest of this is left out: it is longer than what is sent.]"
@@ -291,6 +377,41 @@ Where it has no other, the end of CUT says that something is missing."
                                           bytes)
                                        4)))))
       (substring text 0 (max count 0)))))
+
+;;;; What a question says of itself
+
+(defconst passepartout-chat--setting-names
+  '((:preset . "PP_PRESET") (:model . "PP_MODEL") (:tools . "PP_TOOLS")
+    (:tokens . "PP_BUDGET") (:usd . "PP_USD"))
+  "Properties that say how a question is asked, by what the core calls them.")
+
+(defun passepartout-chat--settings ()
+  "Return what properties say of how the question at point is asked, a plist.
+They may be those of its heading, of one above, or of the whole file."
+  (let ((settings nil))
+    (pcase-dolist (`(,key . ,name) passepartout-chat--setting-names)
+      (let ((value (org-entry-get (point) name t)))
+        (when value
+          (setq settings (append settings (list key (string-trim value)))))))
+    settings))
+
+(defun passepartout-chat--check-settings (settings)
+  "Leave with an error when one of SETTINGS can be seen to be none.
+Which models, tools and presets there are, the core knows."
+  (pcase-dolist (`(,key . ,name) passepartout-chat--setting-names)
+    (let ((value (plist-get settings key)))
+      (cond
+       ((null value))
+       ((string-empty-p value)
+        (user-error "%s says nothing; take it out or give it a value" name))
+       ((and (eq key :tokens)
+             (not (string-match-p "\\`0*[1-9][0-9]*\\'" value)))
+        (user-error "%s is a number of tokens above 0, not “%s”" name
+                    (passepartout-view-line value 40)))
+       ((and (eq key :usd)
+             (not (string-match-p "\\`[0-9]+\\(?:\\.[0-9]+\\)?\\'" value)))
+        (user-error "%s is an amount of dollars such as 0.50, not “%s”" name
+                    (passepartout-view-line value 40)))))))
 
 ;;;; What is private
 
@@ -483,21 +604,22 @@ such a line in its text means nothing.  Return nil when there is none."
                          (skip-chars-forward " \t\n")
                          (or (eobp) (looking-at-p "^\\*+ ")))))
            (re-search-backward "^\\*+ " nil t)
-           (looking-at-p "\\*\\* ")
            (passepartout-chat--answer-p)))))
 
 ;;;; Hiding what is only for machines
 
 (defun passepartout-chat--hide-roles (beg end)
   "Hide the property drawers between BEG and END that only name a role.
-Drawers of thoughts are shown as words."
+Drawers of thoughts are shown as words, and lines about what goes along
+have their keys."
   (passepartout-chat--label-thoughts beg end)
+  (passepartout-chat--label-along beg end)
   (remove-overlays beg end 'passepartout-chat-role t)
   (save-excursion
     (goto-char beg)
     (let ((case-fold-search t))
       (while (re-search-forward
-              "^:PROPERTIES:\n:PP_\\(?:ROLE\\|CHAT\\):[^\n]*\n\\(?::PRIVACY:[^\n]*\n\\)?:END:\n"
+              "^:PROPERTIES:\n\\(?::PRIVACY:[^\n]*\n\\)?:PP_\\(?:ROLE\\|CHAT\\):[^\n]*\n\\(?::PRIVACY:[^\n]*\n\\)?:END:\n"
               end t)
         (let ((overlay (make-overlay (match-beginning 0) (match-end 0)
                                      nil t nil)))
@@ -531,7 +653,7 @@ Drawers of thoughts are shown as words."
 (defun passepartout-chat--fold-asides ()
   "Fold the answers that this chat did not go on from."
   (goto-char (point-min))
-  (while (re-search-forward "^\\*\\* " nil t)
+  (while (re-search-forward "^\\*\\*+ " nil t)
     (save-excursion
       (forward-line 0)
       (when (equal (passepartout-chat--role) "aside")

@@ -41,18 +41,23 @@
 (require 'passepartout-chat-older)
 (require 'passepartout-chat-turns)
 (require 'passepartout-chat-answer)
+(require 'passepartout-chat-complete)
 (require 'passepartout-chat-plans)
 (require 'passepartout-plan)
 (eval-when-compile (require 'subr-x))
 
 (defvar passepartout-chat-mode)
+(declare-function passepartout-chat-add-keep "passepartout-chat-add"
+                  (start along))
+(declare-function passepartout-chat-add-take "passepartout-chat-add" (start))
 
 ;;;; Sending
 
 (defun passepartout-chat-send (&optional again)
   "Send the question at point.
-In a turn that has been answered, go to the next question instead;
-with prefix argument AGAIN, ask that one once more."
+In a turn that has been answered, go to the next question instead, in a
+branch to one that goes on with it; with prefix argument AGAIN, ask that
+one once more."
   (interactive "P")
   (passepartout-chat--check)
   (let ((start (org-with-wide-buffer (passepartout-chat--to-turn))))
@@ -62,7 +67,11 @@ with prefix argument AGAIN, ask that one once more."
              (org-with-wide-buffer
               (goto-char start)
               (passepartout-chat--role)))
-        (passepartout-chat-next)
+        (if (org-with-wide-buffer
+             (goto-char start)
+             (= 1 (passepartout-chat--level)))
+            (passepartout-chat-next)
+          (passepartout-chat-branch))
       (passepartout-chat--send start))))
 
 (defun passepartout-chat--send (start &optional several)
@@ -85,12 +94,20 @@ Its :session is that of the chat; outside of a chat return nil."
         (with-current-buffer (passepartout-chat--base)
           (org-with-wide-buffer
            (goto-char start)
-           (let ((said (passepartout-chat--said-before)))
+           (let ((said (passepartout-chat--said-before))
+                 (settings (passepartout-chat--settings))
+                 (along (and (passepartout-chat--along-p
+                              (passepartout-chat--turn-end))
+                             (passepartout-chat-add-take (point)))))
              `(:text ,(passepartout-chat--message)
+               ,@(and settings (list :settings settings))
+               ,@(and along (list :attached (plist-get along :attached)))
                :history ,(car said)
                ,@(passepartout-chat--older (cdr said))
                :private ,(passepartout-chat--tier-said
-                          (passepartout-chat--private-p))
+                          (passepartout-chat--strictest
+                           (list (passepartout-chat--private-p)
+                                 (plist-get along :tier))))
                :file ,(and buffer-file-name
                            (expand-file-name buffer-file-name))
                :project ,(passepartout-chat--project)
@@ -116,6 +133,8 @@ models.  Whichever buffer shows it, the answer is one of the chat itself."
            (said (passepartout-chat--said-before))
            (private (passepartout-chat--private-p))
            (session (passepartout-chat--session))
+           (settings (passepartout-chat--settings))
+           along
            ;; Where the system gives no random name there is none.
            (once (ignore-errors (passepartout-greet-nonce)))
            payload)
@@ -129,12 +148,21 @@ models.  Whichever buffer shows it, the answer is one of the chat itself."
 Put the text into a file and name the file"
                      (/ (string-bytes text) 1024)
                      (/ passepartout-events-text-limit 1024))))
+       (passepartout-chat--check-settings settings)
+       (when (passepartout-chat--along-p (passepartout-chat--turn-end))
+         (setq along (passepartout-chat-add-take (point))))
        (passepartout-chat--hide-token)
        (unless (passepartout-chat--role)
          (passepartout-chat--mark-asked))
-       (setq payload
+       (when along
+         (passepartout-chat-add-keep (point) along))
+       (setq private (passepartout-chat--strictest
+                      (list private (plist-get along :tier)))
+             payload
              `(:text ,(concat several text)
                :once ,once
+               ,@(and settings (list :settings settings))
+               ,@(and along (list :attached (plist-get along :attached)))
                :history ,(car said)
                ,@(passepartout-chat--older (cdr said))
                :private ,(passepartout-chat--tier-said private)
@@ -202,6 +230,21 @@ undo knows nothing of it."
   (passepartout-chat--ensure-prompt)
   (passepartout-chat--to-prompt))
 
+(defun passepartout-chat-branch ()
+  "Begin a branch at the answer that point is in, and go there.
+Its heading stands below that answer.  What is asked there goes on from
+the answer alone: what the chat went on with elsewhere is not told to
+the model, and the chat itself goes on as if the branch were not there."
+  (interactive)
+  (passepartout-chat--check)
+  (widen)
+  (let ((start (save-excursion (passepartout-chat--to-branching))))
+    (unless start
+      (user-error "A branch begins at an answer; there is none here"))
+    (push-mark nil t)
+    (goto-char start)
+    (passepartout-chat--open-branch)))
+
 (defun passepartout-chat-interrupt ()
   "Stop what the agent is doing in this chat."
   (interactive)
@@ -236,6 +279,8 @@ undo knows nothing of it."
     (define-key map (kbd "C-c M-p") #'passepartout-chat-promote)
     (define-key map (kbd "C-c M-n") #'passepartout-chat-next-turn)
     (define-key map (kbd "C-c M-u") #'passepartout-chat-previous-turn)
+    (define-key map (kbd "C-c M-b") #'passepartout-chat-branch)
+    (define-key map (kbd "C-c M-a") #'passepartout-chat-add)
     map)
   "Keys of a chat.")
 
@@ -272,6 +317,7 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (add-hook 'org-ctrl-c-ctrl-c-hook #'passepartout-chat--ctrl-c-ctrl-c nil t)
   (add-hook 'org-open-at-point-functions #'passepartout-chat--open-source nil t)
   (add-hook 'kill-buffer-hook #'passepartout-chat--killed nil t)
+  (passepartout-chat-complete-set)
   (add-hook 'write-contents-functions #'passepartout-chat--ask-file nil t)
   (add-hook 'after-revert-hook #'passepartout-chat--reverted nil t)
   (unless (or visual-line-mode (not truncate-lines))
@@ -291,10 +337,12 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (passepartout-chat-guard-lift)
   (remove-from-invisibility-spec 'passepartout-chat)
   (remove-overlays (point-min) (point-max) 'passepartout-chat-role t)
+  (remove-overlays (point-min) (point-max) 'passepartout-chat-along t)
   (remove-overlays (point-min) (point-max) 'passepartout-chat-hint t)
   (remove-hook 'org-ctrl-c-ctrl-c-hook #'passepartout-chat--ctrl-c-ctrl-c t)
   (remove-hook 'org-open-at-point-functions #'passepartout-chat--open-source t)
   (remove-hook 'kill-buffer-hook #'passepartout-chat--killed t)
+  (passepartout-chat-complete-lift)
   (remove-hook 'write-contents-functions #'passepartout-chat--ask-file t)
   (remove-hook 'after-revert-hook #'passepartout-chat--reverted t)
   (when passepartout-chat--wrapped

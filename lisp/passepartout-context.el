@@ -267,7 +267,8 @@ near the question.\nM-x passepartout-rescan reads them again.\n"))
           (seq-mapcat (lambda (key)
                         (and (plist-member chat key)
                              (list key (plist-get chat key))))
-                      '(:history :older :more :private :file :project))))))
+                      '(:settings :attached :history :older :more :private :file
+                                 :project))))))
 
 ;;;###autoload
 (defun passepartout-context (&optional query chat)

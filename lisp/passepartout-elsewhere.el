@@ -72,6 +72,7 @@
     (define-key map (kbd "a") #'passepartout-ask)
     (define-key map (kbd "e") #'passepartout-explain)
     (define-key map (kbd "r") #'passepartout-rewrite)
+    (define-key map (kbd "c") #'passepartout-chat-add)
     map)
   "Actions on what Embark has found in a buffer.")
 (fset 'passepartout-embark-map passepartout-embark-map)
@@ -88,7 +89,7 @@ found anything else as they do at point."
                (null (lookup-key (symbol-value map) "Q")))
       (define-key (symbol-value map) "Q" 'passepartout-embark-map)))
   (dolist (command '(passepartout-ask passepartout-explain
-                     passepartout-rewrite))
+                     passepartout-rewrite passepartout-chat-add))
     ;; What was found is no answer to our question.
     (when (boundp 'embark-target-injection-hooks)
       (add-to-list 'embark-target-injection-hooks
@@ -131,6 +132,10 @@ and a heading more is known at point."
                       "Ask about the region or what is under the mouse")
                      (passepartout-explain "Explain This" passepartout-explain
                       "Have the region or what is under the mouse explained")
+                     (passepartout-chat-add
+                      "Let This Go Along" passepartout-chat-add
+                      "Let the region or what is under the mouse go along \
+with the next question of a chat")
                      ,@(unless buffer-read-only
                          '((passepartout-rewrite
                             "Rewrite This…" passepartout-rewrite

@@ -37,6 +37,9 @@
 (defvar passepartout-chat-mode)
 (declare-function passepartout-chat-send "passepartout-chat" (&optional again))
 (declare-function passepartout-chat-interrupt "passepartout-chat" ())
+(declare-function passepartout-chat-branch "passepartout-chat" ())
+(declare-function passepartout-chat-fork "passepartout-chat-fork" (count))
+(declare-function passepartout-chat-consensus "passepartout-chat-fork" (count))
 
 (defun passepartout-menu--heading ()
   "Return what the agent is doing, for the top of the menu."
@@ -94,6 +97,8 @@
      :if passepartout-menu--in-chat-p)
     ("P" "preset of this chat" passepartout-preset
      :if passepartout-menu--in-chat-p)
+    ("B" "branch from here" passepartout-chat-branch
+     :if passepartout-menu--in-chat-p)
     (":" "Lisp, confined" passepartout-repl)]
    ["Decide"
     ("p" passepartout-flight-plans :description passepartout-menu--plans)
@@ -113,6 +118,7 @@
      :if passepartout-menu--in-org-p)]]
   [["Ask here"
     ("h" "ask about this" passepartout-ask)
+    ("A" "let this go along" passepartout-chat-add)
     ("E" "explain this" passepartout-explain)
     ("z" "summarize the buffer" passepartout-summarize-buffer)]
    ["Change here"
@@ -173,7 +179,19 @@
     ("v" "set a value" passepartout-focus-set)]
    ["Cassettes"
     ("x" "record" passepartout-cassette-record)
-    ("X" "stop recording" passepartout-cassette-stop)]])
+    ("X" "stop recording" passepartout-cassette-stop)]]
+  [["Let go along"
+    ("a r" "region" passepartout-chat-add-region)
+    ("a b" "buffer" passepartout-chat-add-buffer)
+    ("a f" "file" passepartout-chat-add-file)
+    ("a s" "subtree" passepartout-chat-add-subtree
+     :if passepartout-menu--in-org-p)
+    ("a a" "agenda" passepartout-chat-add-agenda)]
+   ["Ask several models"
+    ("F" "answers side by side" passepartout-chat-fork
+     :if passepartout-menu--in-chat-p)
+    ("V" "follow most of them" passepartout-chat-consensus
+     :if passepartout-menu--in-chat-p)]])
 
 (provide 'passepartout-menu)
 ;;; passepartout-menu.el ends here

@@ -589,6 +589,24 @@ never said there."
 (autoload 'passepartout-chat-question "passepartout-chat")
 (autoload 'passepartout-chat-older-answer "passepartout-chat-older")
 (autoload 'passepartout-chat-guard-install "passepartout-chat-guard")
+(autoload 'passepartout-chat-add "passepartout-chat-add"
+  "Let what is here go along with the next question of a chat." t)
+(autoload 'passepartout-chat-add-region "passepartout-chat-add"
+  "Let the region go along with the next question of a chat." t)
+(autoload 'passepartout-chat-add-buffer "passepartout-chat-add"
+  "Let this buffer go along with the next question of a chat." t)
+(autoload 'passepartout-chat-add-file "passepartout-chat-add"
+  "Let a file go along with the next question of a chat." t)
+(autoload 'passepartout-chat-add-subtree "passepartout-chat-add"
+  "Let the subtree at point go along with the next question of a chat." t)
+(autoload 'passepartout-chat-add-agenda "passepartout-chat-add"
+  "Let the agenda go along with the next question of a chat." t)
+(autoload 'passepartout-chat-along-show "passepartout-chat-add"
+  "Show what goes along by the line at point." t)
+(autoload 'passepartout-chat-along-remove "passepartout-chat-add"
+  "Take what goes along by the line at point out of the question." t)
+(autoload 'passepartout-chat-add-keep "passepartout-chat-add")
+(autoload 'passepartout-chat-add-take "passepartout-chat-add")
 (autoload 'passepartout-menu "passepartout-menu"
   "Show how things stand, and reach every command with a key." t)
 (autoload 'passepartout-menu-more "passepartout-menu"
@@ -800,6 +818,7 @@ What is wrong with it does not keep desktop from going on."
                ("f" "find" . passepartout-find)
                ("q" "query" . passepartout-query)
                ("h" "ask" . passepartout-ask)
+               ("A" "goes along" . passepartout-chat-add)
                ("E" "explain" . passepartout-explain)
                ("z" "summarize" . passepartout-summarize-buffer)
                ("R" "rewrite" . passepartout-rewrite)

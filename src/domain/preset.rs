@@ -92,6 +92,22 @@ impl Preset {
         Preset { name: name.to_string(), tools: Some(BTreeSet::new()), tokens: Some(0), ..Preset::default() }
     }
 
+    /// Returns it with what a question says beside it: that asks whom it names, and otherwise only takes away.
+    pub fn with(self, other: Preset) -> Preset {
+        let tools = match (self.tools, other.tools) {
+            (None, tools) | (tools, None) => tools,
+            (Some(mine), Some(theirs)) => Some(mine.intersection(&theirs).cloned().collect()),
+        };
+        Preset {
+            order: if other.order.is_empty() { self.order } else { other.order },
+            tools,
+            prompt: self.prompt.or(other.prompt),
+            tokens: self.tokens.into_iter().chain(other.tokens).min(),
+            dollars: self.dollars.into_iter().chain(other.dollars).min(),
+            name: self.name,
+        }
+    }
+
     /// Returns whether it leaves a tool. Speaking to the user is always left.
     pub fn may_use(&self, tool: &Tool) -> bool {
         tool.effect == Effect::Reply || self.tools.as_ref().is_none_or(|tools| tools.contains(tool.name))
@@ -289,6 +305,30 @@ mod tests {
         assert_eq!(none, "there is no preset “x”; none is defined; the manual says how");
         let broken = Presets::broken("it is no file".to_string());
         assert_eq!(broken.get("x").expect_err("none"), "presets cannot be read: it is no file");
+    }
+
+    #[test]
+    fn a_question_names_whom_it_asks_and_otherwise_only_takes_away() {
+        let read = |model, tools, tokens, dollars| {
+            Preset::read("a", &Said { model, tools, tokens, dollars, prompt: None }).expect("it is sound")
+        };
+        for (mine, other, words) in [
+            (
+                read(Some("far"), Some("read-file memory-read"), Some("90"), Some("1")),
+                read(Some("near/small recall"), Some("memory-read shell"), Some("100"), Some("0.5")),
+                "near/small, recall; tools memory-read; 90 tokens; $0.50",
+            ),
+            (
+                read(Some("far"), None, None, Some("1")),
+                read(None, Some("none"), Some("7"), None),
+                "far; no tools; 7 tokens; $1.00",
+            ),
+            (read(None, Some("shell"), None, None), read(None, Some("read-file"), None, None), "no tools"),
+        ] {
+            assert_eq!(mine.clone().with(other.clone()).words(), words);
+            let (one, two) = (mine.clone().with(other.clone()), other.with(mine));
+            assert_eq!((one.tools, one.tokens, one.dollars), (two.tools, two.tokens, two.dollars));
+        }
     }
 
     proptest! {

@@ -650,7 +650,8 @@
       (should (equal (assq 'passepartout-ask
                            (symbol-value 'embark-target-injection-hooks))
                      '(passepartout-ask embark--ignore-target)))
-      (should (= 3 (length (symbol-value 'embark-around-action-hooks))))))
+      (should (eq (lookup-key embark-region-map "Qc") 'passepartout-chat-add))
+      (should (= 4 (length (symbol-value 'embark-around-action-hooks))))))
   (with-temp-buffer
     (insert "one two three")
     (setq transient-mark-mode t)
@@ -675,6 +676,7 @@
                               (vector key)))))
       (should (funcall has 'passepartout-ask))
       (should (funcall has 'passepartout-explain))
+      (should (commandp (funcall has 'passepartout-chat-add)))
       (should (commandp (funcall has 'passepartout-rewrite)))
       ;; It is about what is under the mouse.
       (insert "one two")

@@ -71,6 +71,14 @@ async fn what_the_user_pins_is_in_and_what_the_user_drops_is_out_and_each_is_exp
     }
     let [_, beans, ..] = told("larch for the deck", Locality::Remote).await;
     assert!(beans.starts_with("beans: full, pinned, "), "the property counts again: {beans}");
+    // What a question names is in, whatever is dropped, and private only where its reader may see it.
+    engine.pin(&origin(), &id("beans"), Pin::Out).expect("it is there");
+    let naming = "what of @[[id:beans][Beans]] and @[[id:diary][Diary]]?";
+    let [_, beans, diary, _] = told(naming, Locality::Remote).await;
+    assert!(beans.starts_with("beans: full, pinned, "), "{beans}");
+    assert_eq!(diary, "diary: left out, private");
+    assert!(told(naming, Locality::Local).await[2].contains("diary: full, pinned, "));
+    engine.pin(&origin(), &id("beans"), Pin::Neither).expect("it is there");
     // Without a question it is of the last one, and the parts are told with what they take.
     let _ = home.ask(&engine, "which wood for the deck?").await;
     let explained = engine.explained_for(&origin(), About::default()).await;

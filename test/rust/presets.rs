@@ -9,7 +9,9 @@ use passepartout::domain::signal::{Origin, Rights};
 use passepartout::domain::turn::{Deed, Ending};
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::explain::About;
+use passepartout::edge::engine::presets::Wishes;
 use passepartout::edge::engine::record::Finished;
+use passepartout::edge::engine::turns::Ask;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -46,6 +48,15 @@ async fn engine(home: &Home, near: &FakeServer, far: &FakeServer) -> Arc<Engine>
 
 fn by(finished: &Finished) -> Option<(&str, &str)> {
     finished.report.answered_by.as_ref().map(|(provider, model)| (provider.as_str(), model.as_str()))
+}
+
+/// Words of the chat with what they say of themselves.
+fn wishing(text: &str, wishes: Wishes) -> Ask {
+    Ask { wishes, ..crate::support::engine::ask(text) }
+}
+
+fn wish(text: &str) -> Option<String> {
+    Some(text.to_string())
 }
 
 fn weak() -> Origin {
@@ -99,6 +110,85 @@ async fn a_conversation_under_a_preset_has_its_model_its_prompt_and_its_tools_al
     home.ask(&second, "/preset none").await;
     assert_eq!(by(&home.ask(&second, "blue?").await.0).map(|(provider, _)| provider), Some("far"));
     second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_question_says_of_itself_holds_for_it_and_what_goes_on_from_it_alone() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set(&home, "presets.org", PRESETS);
+    let near = FakeServer::start([says("Blue."), says("Red."), says("Grey.")]);
+    let far = FakeServer::start([says("From afar.")]);
+    let engine = engine(&home, &near, &far).await;
+    let chosen = Wishes { model: wish("near/small"), tools: wish("memory-read memory-search"), ..Wishes::default() };
+    for (wishes, provider, offered) in [
+        (chosen.clone(), "near", vec!["memory-search", "memory-read", "message"]),
+        (Wishes { preset: wish("terse"), ..Wishes::default() }, "near", vec!["memory-read", "message"]),
+        // Both: no more tools than both leave, and whom the question itself names.
+        (Wishes { preset: wish("terse"), ..chosen.clone() }, "near", vec!["memory-read", "message"]),
+    ] {
+        let asked = wishing("blue?", wishes.clone());
+        let shown = engine.inspect_next(asked.clone()).await.expect("it is shown");
+        assert_eq!(shown.provider, provider, "{wishes:?}");
+        let done = engine.ask(asked, engine.new_turn(), &mut |_| {}).await;
+        assert_eq!(by(&done), Some((provider, "small")), "{wishes:?}: {:?}", done.report.notice);
+        let mut had = near.requests().last().map(|request| request.json()).expect("it was asked");
+        assert_eq!(had["model"].take(), "small", "{wishes:?}");
+        assert_eq!(tools(&had), offered, "{wishes:?}");
+    }
+    // The next question says nothing of itself.
+    assert_eq!(by(&home.ask(&engine, "blue?").await.0).map(|(provider, _)| provider), Some("far"));
+    assert_eq!(engine.preset_name(&origin().session), None);
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_whose_settings_cannot_be_had_is_asked_of_nobody() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set(&home, "presets.org", PRESETS);
+    let (near, far) = (FakeServer::start([]), FakeServer::start([]));
+    let engine = engine(&home, &near, &far).await;
+    let none = Wishes::default;
+    for (from, wishes, why) in [
+        (origin(), Wishes { model: wish("mars"), ..none() }, "mars"),
+        (origin(), Wishes { model: wish(" "), ..none() }, "PP_MODEL names no provider"),
+        (origin(), Wishes { tools: wish("read-fiel"), ..none() }, "PP_TOOLS names no tool with “read-fiel”"),
+        (
+            origin(),
+            Wishes { tokens: wish("much"), ..none() },
+            "PP_BUDGET is a whole number of tokens above 0, not “much”",
+        ),
+        (origin(), Wishes { dollars: wish("-1"), ..none() }, "PP_USD is an amount of dollars"),
+        (origin(), Wishes { preset: wish("x"), ..none() }, "PP_PRESET: there is no preset “x”"),
+        (weak(), Wishes { model: wish("near"), ..none() }, "this channel may not choose who is asked"),
+        (weak(), Wishes { preset: wish("terse"), ..none() }, "this channel may not choose who is asked"),
+    ] {
+        let asked = Ask { origin: from, ..wishing("blue?", wishes.clone()) };
+        let done = engine.ask(asked, engine.new_turn(), &mut |_| {}).await.report;
+        assert_eq!(done.ending, Ending::Failed, "{wishes:?}");
+        let notice = done.notice.unwrap_or_default();
+        assert!(notice.starts_with("Nothing was asked: ") && notice.contains(why), "{wishes:?}: {notice}");
+    }
+    assert!(near.requests().is_empty() && far.requests().is_empty());
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_goes_on_with_what_its_question_said_of_itself() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let edit = calls("org-set-todo", json!({"id": "tiles", "state": "DONE", "explanation": "It was asked for."}));
+    let near = FakeServer::start([edit, says("It is done.")]);
+    let far = FakeServer::start([]);
+    let engine = engine(&home, &near, &far).await;
+    let wishes = Wishes { model: wish("near/small"), tools: wish("org-set-todo"), ..Wishes::default() };
+    let parked = engine.ask(wishing("set the tiles to done", wishes), engine.new_turn(), &mut |_| {}).await;
+    assert_eq!(parked.report.ending, Ending::Parked, "{:?}", parked.report);
+    let done = home.approve(&engine, &waiting(&engine)).await.expect("it is decided");
+    assert_eq!(by(&done), Some(("near", "small")), "{:?}", done.report.notice);
+    assert!(home.read_file("home.org").contains("DONE Tiles"));
+    let sent = near.requests().last().map(|request| request.json()).expect("it was asked");
+    assert_eq!((sent["model"].as_str(), tools(&sent)), (Some("small"), vec!["org-set-todo", "message"]));
+    assert!(far.requests().is_empty());
+    engine.close().await;
 }
 
 /// What no model can call is the user's own: a first contact, and going back.

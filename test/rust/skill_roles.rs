@@ -2,7 +2,7 @@
 //! how it ends; and skills that change while a turn goes on. It needs an Emacs.
 
 use crate::skill_host::{block, possible, workers};
-use crate::support::engine::{Home, origin, provide, waiting};
+use crate::support::engine::{Home, ask_from, origin, provide, waiting};
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::scope::Level;
 use passepartout::domain::signal::{Origin, Rights, Source};
@@ -10,7 +10,6 @@ use passepartout::domain::skill::lisp::Role;
 use passepartout::domain::turn::Ending;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::skills::Known;
-use passepartout::edge::engine::turns::Ask;
 use passepartout::edge::skills::SkillState;
 use serde_json::json;
 use std::fs;
@@ -152,9 +151,8 @@ async fn what_a_messenger_brings_is_for_skills_that_name_it() {
         let text = format!("#+TITLE: House\n#+TRIGGER: sensor:{sensor}\n* Code\n{}", block("handler", says));
         let Some(house) = House::new(&text, Level::Allow, vec![self::says("The model says.")]).await else { return };
         let origin = Origin { source: Source::Gateway, rights, ..origin() };
-        let (text, turn, mut said) = ("the house".to_string(), house.engine.new_turn(), String::new());
-        let ask =
-            Ask { origin, text, history: Vec::new(), older: Default::default(), folder: None, attached: Vec::new() };
+        let (turn, mut said) = (house.engine.new_turn(), String::new());
+        let ask = ask_from(origin, "the house");
         house.engine.ask(ask, turn, &mut |piece| said.push_str(piece.text())).await;
         assert_eq!(said, expected, "{sensor}");
         house.engine.close().await;

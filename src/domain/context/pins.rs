@@ -3,6 +3,7 @@
 use crate::domain::id::NodeId;
 use crate::domain::memory::query::with_property;
 use crate::domain::memory::view::View;
+use crate::domain::org::link::{Kind, links};
 use std::collections::BTreeMap;
 
 /// The property of a heading that keeps it.
@@ -13,6 +14,9 @@ pub const IN: &str = "in";
 pub const OUT: &str = "out";
 /// More headings than this are not looked at.
 const MOST: usize = 1_000;
+
+/// So many headings are taken that one question names.
+const NAMED: usize = 16;
 
 /// What is to be in, and what is not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,5 +44,43 @@ impl Pins {
             if *wanted { &mut pins.pinned } else { &mut pins.unpinned }.push(id.clone());
         }
         pins
+    }
+
+    /// Returns them with what a question names by links to ids: that is in before all else, whatever was dropped.
+    pub fn naming(mut self, question: &str) -> Pins {
+        let mut named = Vec::new();
+        for link in links(question).into_iter().filter(|link| link.kind == Kind::Id) {
+            let id = question.get(link.target).map(str::trim).filter(|id| !id.is_empty()).map(NodeId::new);
+            let Some(id) = id.filter(|id| !named.contains(id)) else { continue };
+            named.push(id);
+            if named.len() == NAMED {
+                break;
+            }
+        }
+        self.unpinned.retain(|id| !named.contains(id));
+        named.extend(self.pinned.into_iter().filter(|id| !named.contains(id)).collect::<Vec<_>>());
+        Pins { pinned: named, unpinned: self.unpinned }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_question_names_comes_first_and_is_dropped_no_more() {
+        let ids = |names: &[&str]| names.iter().copied().map(NodeId::new).collect::<Vec<_>>();
+        for (question, pinned, unpinned) in [
+            ("which wood?", vec!["a", "b"], vec!["c"]),
+            ("is @[[id:x][The x]] like [[id:c]] or [[id:x]]?", vec!["x", "c", "a", "b"], vec![]),
+            ("see [[id:b][b]]", vec!["b", "a"], vec!["c"]),
+            ("not =[[id:x]]=, not [[file:x.org]], not [[https://id:x]], not [[id:]]", vec!["a", "b"], vec!["c"]),
+        ] {
+            let pins = Pins { pinned: ids(&["a", "b"]), unpinned: ids(&["c"]) };
+            let expected = Pins { pinned: ids(&pinned), unpinned: ids(&unpinned) };
+            assert_eq!(pins.naming(question), expected, "{question}");
+        }
+        let many: String = (0..1_000).map(|n| format!("[[id:n{n}]] ")).collect();
+        assert_eq!(Pins::default().naming(&many).pinned.len(), NAMED);
     }
 }

@@ -304,6 +304,7 @@ fn here(
             older: Default::default(),
             folder,
             attached: Vec::new(),
+            wishes: Default::default(),
         };
         let own = ask.origin.session.clone();
         if matches!(tape, Tape::None) && engine.beside().is_none() {

@@ -180,6 +180,7 @@ mod tests {
                 older: Default::default(),
                 folder: None,
                 attached: Vec::new(),
+                wishes: Default::default(),
             };
             let mut sink = |_: crate::domain::port::Streamed<'_>| {};
             let turn = engine.ask(ask, engine.new_turn(), &mut sink);

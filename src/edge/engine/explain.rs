@@ -319,6 +319,7 @@ impl Engine {
             older: Older::default(),
             folder: None,
             attached: Vec::new(),
+            wishes: Default::default(),
         };
         match (about.query, about.chat) {
             (Some(query), Some(chat)) => Last::typed(Ask { text: query.to_string(), ..chat.clone() }),

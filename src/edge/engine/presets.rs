@@ -8,15 +8,69 @@ use crate::domain::id::SessionId;
 use crate::domain::inert::exact;
 use crate::domain::job::preset_of_session;
 use crate::domain::port::{LogLevel, ProviderError, ProviderErrorKind};
-use crate::domain::preset::{NONE, Preset, Presets};
-use crate::domain::signal::Origin;
+use crate::domain::preset::{NONE, Preset, Presets, Said};
+use crate::domain::signal::{Origin, Rights};
 use crate::edge::engine::delegation::shown_in;
 use crate::edge::engine::record::kind;
 use crate::edge::engine::turns::KNOWN_SESSIONS;
 use crate::edge::engine::{Engine, Notice};
 use crate::edge::provider::cascade::Cascade;
 use crate::edge::rules_file::text;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+/// What a question says of itself, in the words of its chat's properties: it holds for it and for what goes on from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wishes {
+    /// A preset, in place of that of the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Who is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The only tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<String>,
+    /// The most tokens of a prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<String>,
+    /// The most that the conversation may cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dollars: Option<String>,
+}
+
+impl Wishes {
+    /// What a preset of them alone is called, where people read it.
+    const NAME: &str = "PP_TOOLS";
+
+    /// Returns whether nothing is wished.
+    pub fn is_empty(&self) -> bool {
+        *self == Wishes::default()
+    }
+
+    /// Returns them as a preset, or nothing where they say no more than one's name.
+    ///
+    /// # Errors
+    /// What is wrong, by the name of the property that says it.
+    fn read(&self) -> Result<Option<Preset>, String> {
+        let said = Said {
+            model: self.model.as_deref(),
+            tools: self.tools.as_deref(),
+            tokens: self.tokens.as_deref(),
+            dollars: self.dollars.as_deref(),
+            prompt: None,
+        };
+        if (Wishes { preset: None, ..self.clone() }).is_empty() {
+            return Ok(None);
+        }
+        let in_a_chat = |why: String| {
+            let names = [("MODEL", "PP_MODEL"), ("TOOLS", "PP_TOOLS"), ("TOKENS", "PP_BUDGET"), ("USD", "PP_USD")];
+            let named = names.iter().find_map(|(word, name)| Some(format!("{name}{}", why.strip_prefix(word)?)));
+            named.unwrap_or(why)
+        };
+        Preset::read(Self::NAME, &said).map(Some).map_err(in_a_chat)
+    }
+}
 
 /// The file of the user's settings that has presets.
 pub const NAME: &str = "presets.org";
@@ -66,6 +120,41 @@ impl Engine {
                 Some(Preset::shut(&self.preset_name(session).unwrap_or_default()))
             }
         }
+    }
+
+    /// Returns the preset of a question: what it wishes, over that of its conversation.
+    ///
+    /// # Errors
+    /// When a wish cannot be read, or the preset that it names cannot be had.
+    pub(super) fn wished(&self, wishes: &Wishes, preset: Option<Preset>) -> Result<Option<Preset>, String> {
+        let preset = match &wishes.preset {
+            Some(name) => Some(self.presets().get(name).cloned().map_err(|why| format!("PP_PRESET: {why}"))?),
+            None => preset,
+        };
+        Ok(match (preset, wishes.read()?) {
+            (Some(preset), Some(own)) => Some(preset.with(own)),
+            (preset, own) => preset.or(own),
+        })
+    }
+
+    /// Does the same for a channel; who may not choose what is asked wishes for less alone. Whom it names can be asked.
+    ///
+    /// # Errors
+    /// As above, and when the channel may not wish it or nobody can be asked.
+    pub(super) fn wished_by(
+        &self,
+        rights: Rights,
+        wishes: &Wishes,
+        preset: Option<Preset>,
+    ) -> Result<Option<Preset>, String> {
+        if (wishes.model.is_some() || wishes.preset.is_some()) && !rights.may_steer() {
+            return Err("this channel may not choose who is asked, as PP_MODEL or PP_PRESET does".to_string());
+        }
+        let wished = self.wished(wishes, preset)?;
+        if let Some(preset) = wished.as_ref().filter(|_| wishes.model.is_some() || wishes.preset.is_some()) {
+            self.preset_cascade(preset)?;
+        }
+        Ok(wished)
     }
 
     /// Returns the name of a conversation's preset, looked up where it was not yet.

@@ -10,6 +10,7 @@ use crate::domain::skill::lisp::{Lisp, Role};
 use crate::domain::skill::{DEFAULT_PRIORITY, Skill};
 use crate::domain::turn::consensus::{Mode, Together};
 use crate::edge::engine::Engine;
+use crate::edge::engine::presets::Wishes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -33,6 +34,9 @@ pub struct Under {
     /// How private what it may see is at most, by the word for it; `None` leaves that to who goes on with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sees: Option<String>,
+    /// What the question said of itself.
+    #[serde(default, skip_serializing_if = "Wishes::is_empty")]
+    pub wishes: Wishes,
 }
 
 /// A skill as it was at work.

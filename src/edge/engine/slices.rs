@@ -233,7 +233,7 @@ impl Engine {
         let (changed, view) = (self.changed_lately(), self.view_in_sight());
         let meaning = self.meaning(&view, wanted.may_see);
         let nearness = meaning.as_ref().map(|meaning| meaning as &dyn Nearness);
-        let pins = Pins::of(&view, &self.pins.lock());
+        let pins = Pins::of(&view, &self.pins.lock()).naming(wanted.query.unwrap_or_default());
         let words = Words { engine: self, may_see: wanted.may_see };
         let looked_through = wanted.may_see < Privacy::Private && self.knows_quotations();
         let mut found: BTreeSet<NodeId> = BTreeSet::new();

@@ -8,6 +8,7 @@ use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::{Led, Outside, Piece, source_name};
 use crate::domain::port::{LogLevel, Message, Model, Sink};
+use crate::domain::preset::Preset;
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Role, Said, Sensor, Signal, Source};
 use crate::domain::skill::offered;
@@ -27,6 +28,7 @@ use crate::edge::engine::explain::{Foresight, Last};
 use crate::edge::engine::gateways::chat_of;
 use crate::edge::engine::ledger::Behalf;
 use crate::edge::engine::model::{Foreseen, Reader, TurnModel};
+use crate::edge::engine::presets::Wishes;
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
 use crate::edge::thread::{aside, in_place};
@@ -64,6 +66,8 @@ pub struct Ask {
     pub folder: Option<PathBuf>,
     /// What came along with the words and is not the user's own.
     pub attached: Vec<Attached>,
+    /// What the question says of itself: who is asked, with which tools and budget.
+    pub wishes: Wishes,
 }
 
 /// A text that came along with the user's words: anybody may have written it.
@@ -115,7 +119,7 @@ impl Engine {
         }
         let _alone = self.alone(&ask.origin.session).await;
         *self.asked.lock() = Some(Last { ask: ask.clone(), together });
-        let (origin, tells) = (ask.origin.clone(), ask.tells_answers());
+        let (origin, tells, wishes) = (ask.origin.clone(), ask.tells_answers(), ask.wishes.clone());
         self.note_begun(&ask, began);
         let (start, scope, earlier) = match self.opened(ask, &turn, began).await {
             Ok(opened) => opened,
@@ -129,7 +133,7 @@ impl Engine {
         self.note_asked(&origin.session, tells).await;
         self.doings.begin(&turn, &origin.session, Vec::new());
         self.keep_earlier(&origin.session, earlier);
-        let (mut report, under) = self.run(start, None, together, &scope, sink).await;
+        let (mut report, under) = self.laid_out(start, None, (together, wishes), &scope, Purpose::Run(sink)).await;
         if self.view().is_empty() {
             report.notice.get_or_insert_with(|| self.nothing_read());
         }
@@ -181,9 +185,9 @@ impl Engine {
         if ask.text.trim().starts_with('/') {
             return Err("it is a command, which no model sees".to_string());
         }
-        let (turn, began) = (self.new_turn(), self.clock.now());
+        let (turn, began, wishes) = (self.new_turn(), self.clock.now(), ask.wishes.clone());
         let (start, scope, _) = self.opened(ask, &turn, began).await?;
-        self.laid_out(start, None, together, &scope, Purpose::Foresee(foresight)).await;
+        self.laid_out(start, None, (together, wishes), &scope, Purpose::Foresee(foresight)).await;
         Ok(())
     }
 
@@ -211,6 +215,8 @@ impl Engine {
         self.mark_private(&ask.origin.session, privacy);
         self.recall_shared(&ask.origin.session).await;
         let preset = self.preset_of(&ask.origin.session).await?;
+        let (engine, rights, wishes) = (self.clone(), ask.origin.rights, ask.wishes.clone());
+        let preset = aside(move || engine.wished_by(rights, &wishes, preset)).await?;
         let signal = Signal {
             origin: ask.origin.clone(),
             depth: Depth::outermost(),
@@ -276,15 +282,15 @@ impl Engine {
         scope: &Scope,
         sink: Sink<'_>,
     ) -> (TurnReport, Under) {
-        self.laid_out(start, under, together, scope, Purpose::Run(sink)).await
+        self.laid_out(start, under, (together, Wishes::default()), scope, Purpose::Run(sink)).await
     }
 
-    /// Lays a turn out, for whatever it is to come to.
+    /// Lays a turn out, for whatever it is to come to. What goes on under something has the wishes of how it began.
     async fn laid_out(
         self: &Arc<Self>,
         start: Start,
         under: Option<Under>,
-        together: Option<Together>,
+        (together, wishes): (Option<Together>, Wishes),
         scope: &Scope,
         purpose: Purpose<'_>,
     ) -> (TurnReport, Under) {
@@ -332,6 +338,11 @@ impl Engine {
         let mandate = in_place(|| self.mandate_at(below.as_deref()));
         let preset = self.preset_or_shut(&session).await;
         let preset = under.as_ref().map_or(preset.clone(), |under| under.narrowed(preset));
+        let wishes = under.as_ref().map_or(wishes, |under| under.wishes.clone());
+        let preset = in_place(|| self.wished(&wishes, preset)).unwrap_or_else(|why| {
+            self.say(LogLevel::Warning, &why);
+            Some(Preset::shut("PP_PRESET"))
+        });
         let preset = preset.as_ref();
         let most = self.prompt_budget(mandate.budget, preset);
         let together = together.or_else(|| under.as_ref().and_then(Under::together));
@@ -399,7 +410,7 @@ impl Engine {
         let lent = Lent {
             origin,
             tools: offered.iter().map(|tool| tool.name.to_string()).collect(),
-            under: Under { below: below.clone(), ..Under::of(skill, preset) },
+            under: Under { below: below.clone(), wishes: wishes.clone(), ..Under::of(skill, preset) },
         };
         let actuator = crate::edge::actuator::Actuators::new(self.clone()).lending(lent);
         // A skill that lists its tools narrows the gates of its own turns, and so does a preset.
@@ -527,7 +538,7 @@ impl Engine {
             notice.push_str(&done);
         }
         let handled = answering.map(|answering| answering.skill);
-        (report, Under { below, handled, sees, ..Under::of(skill, preset) }.asking(together))
+        (report, Under { below, handled, sees, wishes, ..Under::of(skill, preset) }.asking(together))
     }
 
     /// Stores what came of a turn, and the conversation when plans wait.

@@ -352,6 +352,7 @@ async fn answer(
         older: Default::default(),
         folder: None,
         attached: Vec::new(),
+        wishes: Default::default(),
     };
     let report = engine.ask(ask, engine.new_turn(), &mut |_| {}).await.report;
     note(history, Some(text), &report);

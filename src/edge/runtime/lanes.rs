@@ -14,6 +14,7 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::commands::runs_beside;
 use crate::edge::engine::delegation::{Reported, shown_in};
 use crate::edge::engine::once::{Before, Going, Once};
+use crate::edge::engine::presets::Wishes;
 use crate::edge::engine::record::{Finished, read_role};
 use crate::edge::engine::turns::{Ask, Attached, BROKE, Decided, first_line};
 use crate::edge::runtime::clients::{Channel, ClientId, Clients};
@@ -179,6 +180,7 @@ impl Lanes {
                 older: Older::default(),
                 folder: None,
                 attached: Vec::new(),
+                wishes: Wishes::default(),
             },
             Wanted::default(),
         );
@@ -637,8 +639,22 @@ async fn once_only(engine: &Engine, once: Option<Once>, turn: &TurnId) -> Result
 pub(super) fn asked(origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Ask {
     let text = payload.text_at("text").unwrap_or("").to_string();
     let folder = folder_in(payload);
-    let attached = attached_in(payload, blotted);
-    Ask { origin, text, history: said_in(payload, blotted), older: older_in(payload, blotted), folder, attached }
+    let (attached, wishes) = (attached_in(payload, blotted), wishes_in(payload));
+    let (history, older) = (said_in(payload, blotted), older_in(payload, blotted));
+    Ask { origin, text, history, older, folder, attached, wishes }
+}
+
+/// Returns what a question says of itself. What is no text is no word of it either, and so nothing that can be read.
+fn wishes_in(payload: &Sexp) -> Wishes {
+    let settings = payload.get("settings");
+    let word = |key: &str| settings.and_then(|all| all.get(key)).map(|one| one.as_text().unwrap_or("").to_string());
+    Wishes {
+        preset: word("preset"),
+        model: word("model"),
+        tools: word("tools"),
+        tokens: word("tokens"),
+        dollars: word("usd"),
+    }
 }
 
 /// So many texts that came along are taken at once.
@@ -801,6 +817,26 @@ mod tests {
             // What is not said again is not forgotten.
             say(&mut lanes);
             assert_eq!(done(&mut lanes, &mut events).await.0, if private { "failed" } else { "parked" }, "{ask}");
+        }
+    }
+
+    #[test]
+    fn what_a_question_says_of_itself_is_read_as_words() {
+        let wish = |text: &str| Some(text.to_string());
+        for (payload, wishes) in [
+            ("(:text \"a\")", Wishes::default()),
+            ("(:text \"a\" :settings nil)", Wishes::default()),
+            (
+                "(:text \"a\" :settings (:model \"near\" :usd \"0.5\"))",
+                Wishes { model: wish("near"), dollars: wish("0.5"), ..Wishes::default() },
+            ),
+            // A number is no text: what is not understood must not be as if nothing were said.
+            (
+                "(:text \"a\" :settings (:preset \"p\" :tools none :tokens 9))",
+                Wishes { preset: wish("p"), tools: wish(""), tokens: wish(""), ..Wishes::default() },
+            ),
+        ] {
+            assert_eq!(wishes_in(&Sexp::read(payload).expect("a payload")), wishes, "{payload}");
         }
     }
 

@@ -179,7 +179,9 @@ fn is_free(estimate: Cost) -> bool {
 fn of_preset(why: String, caps: &Caps, own: &Caps) -> String {
     match caps.session == own.session {
         true => why,
-        false => format!("{why}; the preset of this conversation allows it no more: /preset says which, and its USD"),
+        false => format!(
+            "{why}; the preset of this conversation allows it no more: /preset says which, and its USD, or PP_USD in the chat"
+        ),
     }
 }
 
