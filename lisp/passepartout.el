@@ -737,7 +737,8 @@ A key that was meant for something else then approves nothing."
                ("G" "organize" . passepartout-organize-subtree)
                ("?" "menu" . passepartout-menu))
              map)
-      (define-key map (kbd (car binding)) (cdr binding))))
+      ;; Without `kbd', which loads what else only macros of keys need.
+      (define-key map (car binding) (cdr binding))))
   "Keys of Passepartout's commands; bind it to a prefix of your choice.")
 (fset 'passepartout-command-map passepartout-command-map)
 
