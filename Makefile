@@ -1,6 +1,7 @@
 # The one menu of commands, for people and for CI. `make help` lists them.
 #
 # MEMEX=DIR   the Org files that `make run` reads; without it, the demo memex
+# PARTS=…     what of bench: launcher rust sense late smooth
 # YES=1       install what is missing without asking
 
 SHELL := /bin/sh
@@ -14,7 +15,7 @@ export CARGO EMACS YES MEMEX
 help: ## Lists these commands
 	@echo "Passepartout. Commands:"
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
-	@echo "Options: MEMEX=DIR for run; YES=1 installs what is missing without asking."
+	@echo "Options: MEMEX=DIR for run; PARTS=\"smooth\" for bench; YES=1 installs what is missing without asking."
 
 build: ## Builds the release module, the launcher and the command line
 	@test/scripts/need.sh rust cc
@@ -65,7 +66,7 @@ soak: ## What takes long: properties, fuzz, kills, loads, other versions of Emac
 	@test/scripts/soak.sh $(STEPS)
 
 bench: ## What is timed
-	@test/scripts/bench.sh
+	@test/scripts/bench.sh $(PARTS)
 
 agreement: ## Compares with Emacs's own Org, and scores gates and recall on the corpora beside the project
 	@test/scripts/agreement.sh

@@ -32,6 +32,7 @@
 (require 'org)
 (require 'passepartout)
 (require 'passepartout-chat-text)
+(require 'passepartout-chat-colour)
 
 (defvar org-export-use-babel)
 (defconst passepartout-chat--export-hook
@@ -68,11 +69,13 @@
       ""
     (apply function arguments)))
 
-(defun passepartout-chat--known-language (function language &rest arguments)
-  "Call FUNCTION with LANGUAGE and ARGUMENTS, unless a chat does not know it."
+(defun passepartout-chat--known-language (function language beg end)
+  "Call FUNCTION with LANGUAGE, BEG and END, unless a chat does not know it.
+While an answer streams into a chat it is called when you rest."
   (when (or (not (passepartout-chat--p))
-            (member language passepartout-chat-code-languages))
-    (apply function language arguments)))
+            (and (member language passepartout-chat-code-languages)
+                 (passepartout-chat-colour-now-p beg end)))
+    (funcall function language beg end)))
 
 (defun passepartout-chat-guard-install ()
   "Keep Org from reading set-up files and calling unknown modes in chats.

@@ -113,8 +113,7 @@ For undo it is a step of its own, with all that arrives in it."
   (setq passepartout-chat--reverts (1+ passepartout-chat--reverts))
   (when (and (derived-mode-p 'org-mode) (passepartout-chat--session))
     (if passepartout-chat-mode
-        (org-with-wide-buffer
-         (passepartout-chat--hide-roles (point-min) (point-max)))
+        (passepartout-chat--hide-all)
       (passepartout-chat-mode 1)))
   (passepartout-chat--release))
 

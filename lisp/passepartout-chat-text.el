@@ -31,6 +31,7 @@
 (require 'passepartout)
 (require 'passepartout-chat-along)
 (require 'passepartout-chat-think)
+(require 'passepartout-thread)
 (require 'seq)
 (require 'subr-x)
 
@@ -608,6 +609,17 @@ such a line in its text means nothing.  Return nil when there is none."
 
 ;;;; Hiding what is only for machines
 
+;; Each thing that is hidden costs Emacs a little with every key, at
+;; least before version 29: a long chat hides what comes into view.
+
+(defconst passepartout-chat--role-regexp
+  "^:PROPERTIES:\n\\(?::PRIVACY:[^\n]*\n\\)?:PP_\\(?:ROLE\\|CHAT\\):[^\n]*\n\\(?::PRIVACY:[^\n]*\n\\)?:END:\n"
+  "Regular expression for a property drawer that only names a role.")
+
+(defconst passepartout-chat--drawer-regexp
+  (concat "^:PASSEPARTOUT:[ \t]*$\\|" passepartout-chat--thought-regexp)
+  "Regular expression for the line that begins a drawer that is folded.")
+
 (defun passepartout-chat--hide-roles (beg end)
   "Hide the property drawers between BEG and END that only name a role.
 Drawers of thoughts are shown as words, and lines about what goes along
@@ -618,14 +630,81 @@ have their keys."
   (save-excursion
     (goto-char beg)
     (let ((case-fold-search t))
-      (while (re-search-forward
-              "^:PROPERTIES:\n\\(?::PRIVACY:[^\n]*\n\\)?:PP_\\(?:ROLE\\|CHAT\\):[^\n]*\n\\(?::PRIVACY:[^\n]*\n\\)?:END:\n"
-              end t)
-        (let ((overlay (make-overlay (match-beginning 0) (match-end 0)
-                                     nil t nil)))
-          (overlay-put overlay 'passepartout-chat-role t)
-          (overlay-put overlay 'invisible 'passepartout-chat)
-          (overlay-put overlay 'evaporate t))))))
+      (while (re-search-forward passepartout-chat--role-regexp end t)
+        (passepartout-chat--hide-role (match-beginning 0) (match-end 0))))))
+
+(defun passepartout-chat--hide-role (beg end)
+  "Hide the drawer from BEG to END."
+  (let ((overlay (make-overlay beg end nil t nil)))
+    (overlay-put overlay 'passepartout-chat-role t)
+    (overlay-put overlay 'invisible 'passepartout-chat)
+    (overlay-put overlay 'evaporate t)))
+
+(defun passepartout-chat--has-p (position property)
+  "Return non-nil when an overlay with PROPERTY begins at POSITION."
+  (seq-some (lambda (overlay)
+              (and (overlay-get overlay property)
+                   (= (overlay-start overlay) position)))
+            (overlays-at position)))
+
+(defun passepartout-chat--hide-all ()
+  "Hide in this chat what is only for machines, and fold what is folded.
+Where Emacs fontifies what comes into view, that is when it is done."
+  (if (not (bound-and-true-p jit-lock-mode))
+      (org-with-wide-buffer
+       (passepartout-chat--hide-roles (point-min) (point-max))
+       (passepartout-chat--fold-drawers)
+       (passepartout-chat--fold-asides))
+    (org-with-wide-buffer
+     (with-silent-modifications
+       (remove-text-properties (point-min) (point-max)
+                               '(passepartout-chat-folded nil))))
+    (jit-lock-register #'passepartout-chat--hide-shown)
+    (jit-lock-refontify)))
+
+(defun passepartout-chat--show-all ()
+  "Show again what `passepartout-chat--hide-all' has hidden by overlays."
+  (jit-lock-unregister #'passepartout-chat--hide-shown)
+  (remove-overlays (point-min) (point-max) 'passepartout-chat-role t)
+  (remove-overlays (point-min) (point-max) 'passepartout-chat-thought t))
+
+(defun passepartout-chat--hide-shown (beg end)
+  "Hide what is only for machines between BEG and END, which come into view.
+What is folded there is folded once: what you open stays open."
+  (passepartout-thread-timed 'passepartout-chat--hide-shown
+    (save-match-data
+      (passepartout-chat--hide-in-view beg end))))
+
+(defun passepartout-chat--hide-in-view (beg end)
+  "Hide what is only for machines between BEG and END; fold what is not yet."
+  (org-with-wide-buffer
+   ;; A drawer may begin in the lines before, and end in those after.
+   (let ((from (progn (goto-char beg) (forward-line -4) (point)))
+         (to (progn (goto-char end) (forward-line 5) (point)))
+         (case-fold-search t))
+     (goto-char from)
+     (while (re-search-forward passepartout-chat--role-regexp to t)
+       (unless (passepartout-chat--has-p (match-beginning 0)
+                                         'passepartout-chat-role)
+         (passepartout-chat--hide-role (match-beginning 0) (match-end 0))))
+     (passepartout-chat--fold-once passepartout-chat--drawer-regexp from to
+                                   #'passepartout-chat--fold-drawer-here)
+     (passepartout-chat--fold-once "^\\*\\*+ " from to
+                                   #'passepartout-chat--fold-aside-here))))
+
+(defun passepartout-chat--fold-once (regexp from to function)
+  "Call FUNCTION at each match of REGEXP between FROM and TO, unless it was.
+Point is at the end of the line then."
+  (goto-char from)
+  (while (re-search-forward regexp to t)
+    (let ((at (match-beginning 0)))
+      (unless (get-text-property at 'passepartout-chat-folded)
+        (with-silent-modifications
+          (put-text-property at (1+ at) 'passepartout-chat-folded t))
+        (save-excursion
+          (goto-char at)
+          (end-of-line)
+          (funcall function))))))
 
 (defun passepartout-chat--fold (beg end spec)
   "Fold what is between BEG and END; SPEC is `drawer' or `headline'."
@@ -635,29 +714,37 @@ have their keys."
       (with-no-warnings
         (org-flag-region beg end t 'outline)))))
 
+(defun passepartout-chat--fold-drawer-here ()
+  "Fold the drawer at the end of whose first line point is."
+  (let ((from (point))
+        (beg (line-beginning-position)))
+    (unless (passepartout-chat--has-p beg 'passepartout-chat-thought)
+      (passepartout-chat--label-thoughts beg from))
+    (when (re-search-forward "^:END:[ \t]*$" nil t)
+      (passepartout-chat--fold from (point) 'drawer))))
+
 (defun passepartout-chat--fold-drawers ()
   "Fold the drawers below the answers of this chat, and those of thoughts."
   (goto-char (point-min))
-  (while (re-search-forward (concat "^:PASSEPARTOUT:[ \t]*$\\|"
-                                    passepartout-chat--thought-regexp)
-                            nil t)
-    (let ((from (point)))
-      (when (re-search-forward "^:END:[ \t]*$" nil t)
-        (passepartout-chat--fold from (point) 'drawer)))))
+  (while (re-search-forward passepartout-chat--drawer-regexp nil t)
+    (passepartout-chat--fold-drawer-here)))
 
 (defun passepartout-chat--fold-answer ()
   "Fold the answer whose heading point is at."
   (passepartout-chat--fold (line-end-position)
                            (passepartout-chat--answer-end) 'headline))
 
+(defun passepartout-chat--fold-aside-here ()
+  "Fold the answer whose heading point is at, if the chat left it aside."
+  (forward-line 0)
+  (when (equal (passepartout-chat--role) "aside")
+    (passepartout-chat--fold-answer)))
+
 (defun passepartout-chat--fold-asides ()
   "Fold the answers that this chat did not go on from."
   (goto-char (point-min))
   (while (re-search-forward "^\\*\\*+ " nil t)
-    (save-excursion
-      (forward-line 0)
-      (when (equal (passepartout-chat--role) "aside")
-        (passepartout-chat--fold-answer)))))
+    (save-excursion (passepartout-chat--fold-aside-here))))
 
 (provide 'passepartout-chat-text)
 ;;; passepartout-chat-text.el ends here

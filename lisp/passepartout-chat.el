@@ -324,10 +324,7 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
     (setq passepartout-chat--wrapped t)
     (visual-line-mode 1))
   (passepartout-chat--head-set)
-  (org-with-wide-buffer
-   (passepartout-chat--hide-roles (point-min) (point-max))
-   (passepartout-chat--fold-drawers)
-   (passepartout-chat--fold-asides))
+  (passepartout-chat--hide-all)
   (passepartout-chat--prompt-hint)
   (passepartout-chat--show-state)
   (passepartout-chat-ask-plans))
@@ -336,7 +333,7 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   "Make the current buffer a plain Org buffer again."
   (passepartout-chat-guard-lift)
   (remove-from-invisibility-spec 'passepartout-chat)
-  (remove-overlays (point-min) (point-max) 'passepartout-chat-role t)
+  (passepartout-chat--show-all)
   (remove-overlays (point-min) (point-max) 'passepartout-chat-along t)
   (remove-overlays (point-min) (point-max) 'passepartout-chat-hint t)
   (remove-hook 'org-ctrl-c-ctrl-c-hook #'passepartout-chat--ctrl-c-ctrl-c t)

@@ -31,6 +31,7 @@
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-module)
+(require 'passepartout-thread)
 (require 'passepartout-install)
 (require 'passepartout-view)
 (require 'wid-edit)
@@ -80,6 +81,47 @@ where your init file sets it, mend it there.  Then press g here." option)
            :local-fix (lambda () (customize-option option))))
    (seq-filter #'passepartout-doctor--wrong-p (passepartout-doctor--options))))
 
+(defconst passepartout-doctor--keys-milliseconds 16
+  "Milliseconds of our work at p99 beyond which keys are felt to be late.")
+
+(defun passepartout-doctor--thread ()
+  "Return findings on how long our own work keeps Emacs from your keys."
+  (let* ((figures (passepartout-thread-figures))
+         (count (plist-get figures :count))
+         (p99 (plist-get figures :p99))
+         (slow (and p99 (> p99 passepartout-doctor--keys-milliseconds))))
+    (and figures
+         (list
+          (list :name "thread" :title "Emacs's thread"
+                :state (if slow "degraded" "healthy")
+                :detail (format "%s %s of our work, p99 %.1f ms, longest \
+%.0f ms (%s)"
+                                (passepartout-doctor--count count)
+                                (ngettext "piece" "pieces" count)
+                                p99 (plist-get figures :longest)
+                                (plist-get figures :what))
+                :repair
+                (and slow
+                     (concat
+                      (unless (passepartout-doctor--compiled-p)
+                        "The Lisp is not compiled: C-u 0 M-x \
+byte-recompile-directory on its folder, then restart Emacs.  ")
+                      "Your keys wait that long for Passepartout.  Go on in a \
+new chat (C-u M-x passepartout-chat) when this one is very long.  When it \
+stays so, report this line.")))))))
+
+(defun passepartout-doctor--compiled-p ()
+  "Return non-nil when our Lisp is compiled."
+  (let ((function (symbol-function 'passepartout-events--drain)))
+    (or (byte-code-function-p function) (subrp function))))
+
+(defun passepartout-doctor--count (count)
+  "Return COUNT with commas between thousands."
+  (let ((text (number-to-string count)))
+    (while (string-match "\\`\\([0-9]+\\)\\([0-9]\\{3\\}\\)" text)
+      (setq text (replace-match "\\1,\\2" t nil text)))
+    text))
+
 (defun passepartout-doctor--core ()
   "Return a finding about the core when it did not start."
   (and passepartout-doctor--failure
@@ -97,6 +139,7 @@ missing: " passepartout-doctor--failure)
      (and finding (list (funcall finding)))
      (passepartout-doctor--core)
      (passepartout-doctor--settings)
+     (passepartout-doctor--thread)
      (delq
       nil
       (list

@@ -32,6 +32,7 @@
 
 (require 'passepartout)
 (require 'passepartout-module)
+(require 'passepartout-thread)
 (require 'passepartout-abroad)
 (require 'cl-lib)
 (eval-when-compile (require 'subr-x))
@@ -275,7 +276,8 @@ hash of the one before.  LIFE is the number of the core for which it is."
   "Go on with `passepartout-events--slices' of TEXT, FUNCTION, STATE and LIFE.
 Another core would not know what it is a slice of."
   (when (eql life passepartout-events--life)
-    (passepartout-events--slices text function state life)))
+    (passepartout-thread-timed 'passepartout-events-slices
+      (passepartout-events--slices text function state life))))
 
 ;;;; Reading
 
@@ -298,20 +300,24 @@ Another core would not know what it is a slice of."
     (cancel-timer passepartout-events--timer))
   (setq passepartout-events--timer nil
         passepartout-events--streamed nil)
+  (passepartout-thread-timed 'passepartout-events--drain
+    (save-match-data (passepartout-events--take))))
+
+(defun passepartout-events--take ()
+  "Take messages from the core and handle them, until the slice is over."
   (let ((until (+ (float-time) passepartout-events--slice-seconds))
         (texts nil)
         (done nil))
-    (save-match-data
-      (while (and (not done) (passepartout-running-p))
-        (setq texts (passepartout-module-call
-                     :receive passepartout-events--receive-bytes))
-        (if (null texts)
-            (setq done t)
-          (mapc #'passepartout-events--handle texts)
-          (when (> (float-time) until)
-            (setq done t)
-            (setq passepartout-events--timer
-                  (run-at-time 0 nil #'passepartout-events--drain))))))))
+    (while (and (not done) (passepartout-running-p))
+      (setq texts (passepartout-module-call
+                   :receive passepartout-events--receive-bytes))
+      (if (null texts)
+          (setq done t)
+        (mapc #'passepartout-events--handle texts)
+        (when (> (float-time) until)
+          (setq done t)
+          (setq passepartout-events--timer
+                (run-at-time 0 nil #'passepartout-events--drain)))))))
 
 (defun passepartout-events--handle (text)
   "Read TEXT, one message, and hand it to its subscribers."
@@ -350,13 +356,15 @@ Another core would not know what it is a slice of."
 
 (defun passepartout-events--call (function arguments)
   "Call FUNCTION with ARGUMENTS; note an error and contain it."
-  (condition-case problem
-      (save-current-buffer (apply function arguments))
-    (error
-     (passepartout-events--note
-      (format "%s failed: %s"
-              (if (symbolp function) function "A handler")
-              (error-message-string problem))))))
+  (let ((from (float-time)))
+    (condition-case problem
+        (save-current-buffer (apply function arguments))
+      (error
+       (passepartout-events--note
+        (format "%s failed: %s"
+                (if (symbolp function) function "A handler")
+                (error-message-string problem)))))
+    (passepartout-thread-part function from)))
 
 (defvar passepartout-events--notes nil
   "Faults of the Lisp side, newest first, as (TIME . TEXT).")

@@ -38,6 +38,7 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-thread)
 (eval-when-compile (require 'cl-lib))
 
 (defconst passepartout-sense--delay 0.03
@@ -178,6 +179,11 @@ It is the time of the text that the buffer was read from or saved as."
 
 (defun passepartout-sense--changed (beg end length)
   "Note that LENGTH characters became those between BEG and END."
+  (passepartout-thread-timed 'passepartout-sense--changed
+    (passepartout-sense--take-change beg end length)))
+
+(defun passepartout-sense--take-change (beg end length)
+  "Note that LENGTH characters became those between BEG and END."
   (let* ((size (passepartout-sense--size))
          (start (save-restriction (widen) (passepartout-sense--byte beg)))
          (stop (save-restriction (widen) (passepartout-sense--byte end))))
@@ -268,10 +274,11 @@ Only the widened size matters, so it may be called in any restriction."
   (when (timerp passepartout-sense--timer)
     (cancel-timer passepartout-sense--timer))
   (setq passepartout-sense--timer nil)
-  (dolist (buffer passepartout-sense--buffers)
-    (when (buffer-live-p buffer)
-      (with-current-buffer buffer
-        (passepartout-sense--flush)))))
+  (passepartout-thread-timed 'passepartout-sense--tick
+    (dolist (buffer passepartout-sense--buffers)
+      (when (buffer-live-p buffer)
+        (with-current-buffer buffer
+          (passepartout-sense--flush))))))
 
 (defun passepartout-sense-send ()
   "Send now what has changed in the current buffer, when it is mirrored."

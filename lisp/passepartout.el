@@ -825,7 +825,8 @@ What is wrong with it does not keep desktop from going on."
                ("G" "organize" . passepartout-organize-subtree)
                ("?" "menu" . passepartout-menu))
              map)
-      (define-key map (kbd (car binding)) (cdr binding))))
+      ;; Without `kbd', which loads what else only macros of keys need.
+      (define-key map (car binding) (cdr binding))))
   "Keys of Passepartout's commands; bind it to a prefix of your choice.")
 (fset 'passepartout-command-map passepartout-command-map)
 

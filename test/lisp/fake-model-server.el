@@ -34,6 +34,7 @@
 ;;   (text STRING)          one event with STRING
 ;;   (pieces STRING COUNT)  events of COUNT characters each
 ;;   (rate BYTES PER-SECOND) so many bytes of plain prose at that rate
+;;   (paced STRING PER-SECOND) STRING, line by line, at that rate
 ;;   (call ID TOOL JSON)    a call of TOOL; its arguments come in two parts
 ;;   (die)                  closes the connection in mid-stream
 ;;   (hang)                 sends nothing more and keeps the connection
@@ -103,21 +104,42 @@
 
 (defun fake-model-server--rate (client bytes per-second then)
   "Send CLIENT so many BYTES of prose at PER-SECOND, then call THEN."
-  (let ((began (float-time)) (sent 0) timer)
+  (let ((sent 0))
+    (fake-model-server--pace
+     client per-second then
+     (lambda ()
+       (when (< sent bytes)
+         (let ((text (substring fake-model-server--prose 0
+                                (min (length fake-model-server--prose)
+                                     (- bytes sent)))))
+           (setq sent (+ sent (length text)))
+           text))))))
+
+(defun fake-model-server--paced (client text per-second then)
+  "Send CLIENT the lines of TEXT at PER-SECOND bytes, then call THEN."
+  (let ((from 0))
+    (fake-model-server--pace
+     client per-second then
+     (lambda ()
+       (when (< from (length text))
+         (let ((to (1+ (or (string-search "\n" text from)
+                           (1- (length text))))))
+           (prog1 (substring text from to) (setq from to))))))))
+
+(defun fake-model-server--pace (client per-second then next)
+  "Send CLIENT the texts that NEXT returns, so many bytes PER-SECOND.
+When NEXT returns nil, or CLIENT has gone, call THEN."
+  (let ((began (float-time)) (sent 0) (text t) timer)
     (setq timer
           (run-at-time
            0 0.01
            (lambda ()
-             (let ((due (min bytes (floor (* per-second
-                                             (- (float-time) began))))))
-               (while (and (< sent due) (process-live-p client))
-                 (let ((text (substring
-                              fake-model-server--prose 0
-                              (min (length fake-model-server--prose)
-                                   (- bytes sent)))))
+             (let ((due (* per-second (- (float-time) began))))
+               (while (and text (< sent due) (process-live-p client))
+                 (when (setq text (funcall next))
                    (fake-model-server--event client `((content . ,text)))
-                   (setq sent (+ sent (length text)))))
-               (when (or (>= sent bytes) (not (process-live-p client)))
+                   (setq sent (+ sent (string-bytes text)))))
+               (when (or (null text) (not (process-live-p client)))
                  (cancel-timer timer)
                  (funcall then))))))))
 
@@ -139,6 +161,10 @@
     (`((rate ,bytes ,per-second) . ,rest)
      (fake-model-server--rate
       client bytes per-second
+      (lambda () (fake-model-server--play client rest calls))))
+    (`((paced ,text ,per-second) . ,rest)
+     (fake-model-server--paced
+      client text per-second
       (lambda () (fake-model-server--play client rest calls))))
     (`((call ,id ,tool ,arguments) . ,rest)
      (let ((half (/ (length arguments) 2)))

@@ -706,6 +706,86 @@ In turn %d it was said: %s
       (search-forward "four")
       (should (org-invisible-p)))))
 
+(ert-deftest passepartout-chat-code-is-coloured-when-you-rest ()
+  (passepartout-fake-with
+    (let* ((session (passepartout-chat-tests--open))
+           (coloured (lambda ()
+                       (goto-char (point-min))
+                       (search-forward "(defun ")
+                       (let ((from (match-beginning 0)))
+                         (org-src-font-lock-fontify-block
+                          "emacs-lisp" from (line-end-position))
+                         (not (equal (get-text-property from 'face)
+                                     (get-text-property (1+ from) 'face))))))
+           (timers (copy-sequence timer-idle-list)))
+      (passepartout-chat-tests--ask "Q")
+      (passepartout-fake-inject :event '(:action :turn-started :turn "t1") session)
+      (passepartout-fake-inject
+       :stream-chunk
+       '(:turn "t1" :text "#+begin_src emacs-lisp\n(defun a () 1)\n#+end_src\n")
+       session)
+      (should-not (funcall coloured))
+      (should-not (funcall coloured))
+      (let ((new (seq-difference timer-idle-list timers #'eq)))
+        (should (= 1 (length new)))
+        (cancel-timer (car new))
+        (apply (timer--function (car new)) (timer--args (car new))))
+      (should (funcall coloured))
+      ;; Once the answer is whole nothing waits.
+      (passepartout-fake-inject
+       :stream-chunk
+       '(:turn "t1" :text "#+begin_src emacs-lisp\n(setq b 1)\n#+end_src\n")
+       session)
+      (passepartout-fake-inject
+       :response '(:action :turn-done :turn "t1" :status "answered") session)
+      (search-forward "(setq ")
+      (should (passepartout-chat-colour-now-p (match-beginning 0) (point))))))
+
+(ert-deftest passepartout-chat-hides-what-comes-into-view ()
+  (passepartout-fake-with
+    (passepartout-chat-tests--open)
+    (passepartout-chat-mode -1)
+    (goto-char (point-max))
+    (dotimes (number 200)
+      (insert (format "Q%d\n:PROPERTIES:\n:PP_ROLE: user\n:END:\n" number)
+              "** Answer\n:PROPERTIES:\n:PP_ROLE: assistant\n:END:\n"
+              ":Thought:\nHm.\n:END:\n" (make-string 200 ?a) "\n"
+              ":PASSEPARTOUT:\n- turn :: t\n:END:\n"
+              "** Answer\n:PROPERTIES:\n:PP_ROLE: aside\n:END:\nNot so.\n* "))
+    (jit-lock-mode 1)
+    (passepartout-chat-mode 1)
+    ;; In a long chat nothing is hidden that nobody sees.
+    (should (< (length (overlays-in (point-min) (point-max))) 3))
+    (let ((from (progn (goto-char (point-min)) (search-forward "* Q100\n")
+                       (match-beginning 0)))
+          (to (progn (search-forward "* Q101\n") (match-beginning 0)))
+          (hidden (lambda (text)
+                    (goto-char (point-min))
+                    (search-forward "* Q100\n")
+                    (search-forward text)
+                    (backward-char)
+                    (and (invisible-p (point)) t))))
+      ;; Pieces begin and end anywhere, also in a drawer.
+      (while (< from to)
+        (passepartout-chat--hide-shown from (setq from (min to (+ from 37)))))
+      (dolist (case '((":PP_ROLE: user" . t) (":PP_ROLE: assistant" . t)
+                      ("Hm." . t) ("aaa" . nil) ("- turn" . t) ("Not so" . t)
+                      ("* Q101" . nil)))
+        (should (equal case (cons (car case) (funcall hidden (car case))))))
+      (should (< (length (overlays-in (point-min) (point-max))) 30))
+      ;; What is opened stays open.
+      (funcall hidden "- turn")
+      (remove-overlays (1- (point)) (1+ (point)))
+      (org-show-all '(drawers))
+      (let ((inhibit-modification-hooks t))
+        (passepartout-chat--hide-shown (- (point) 100) (+ (point) 100)))
+      (should-not (funcall hidden "- turn")))
+    (passepartout-chat-mode -1)
+    (goto-char (point-min))
+    (search-forward "* Q100\n:PROPERTIES:\n:PP_ROLE")
+    (should-not (invisible-p (point)))
+    (should-not jit-lock-functions)))
+
 (ert-deftest passepartout-chat-long-streams-cost-the-same-at-the-end ()
   (passepartout-fake-with
     (let* ((session (passepartout-chat-tests--open))

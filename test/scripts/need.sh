@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing of: rust, cc, emacs, sbcl, tmux, makeinfo. It asks before it installs, unless YES=1 or there is no terminal.
+# Installs what is missing of: rust, cc, emacs, sbcl, tmux, makeinfo, xvfb, xdotool. It asks before it installs, unless YES=1 or there is no terminal.
 set -eu
 
 emacs=${EMACS:-emacs}
@@ -75,6 +75,13 @@ for thing in "$@"; do
             # The terminal of tests, which say when they went without it.
             command -v tmux >/dev/null 2>&1 || (install "tmux, in which tests look at a terminal" "tmux" "tmux") ||
                 echo "Going on without tmux." ;;
+        xvfb)
+            # Frames in which keys are timed; benches say when they went without it.
+            command -v Xvfb >/dev/null 2>&1 || (install "Xvfb, in which Emacs shows frames" "xvfb" "xorg-x11-server-Xvfb") ||
+                echo "Going on without Xvfb." ;;
+        xdotool)
+            command -v xdotool >/dev/null 2>&1 || (install "xdotool, which types in frames" "xdotool" "xdotool") ||
+                echo "Going on without xdotool." ;;
         makeinfo) command -v makeinfo >/dev/null 2>&1 || install "makeinfo, which makes the Info manual" "texinfo" "texinfo" ;;
         *) echo "need.sh: unknown: $thing" >&2; exit 2 ;;
     esac
