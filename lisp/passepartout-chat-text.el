@@ -687,6 +687,7 @@ What is folded there is folded once: what you open stays open."
        (unless (passepartout-chat--has-p (match-beginning 0)
                                          'passepartout-chat-role)
          (passepartout-chat--hide-role (match-beginning 0) (match-end 0))))
+     (passepartout-chat--label-along from to)
      (passepartout-chat--fold-once passepartout-chat--drawer-regexp from to
                                    #'passepartout-chat--fold-drawer-here)
      (passepartout-chat--fold-once "^\\*\\*+ " from to
