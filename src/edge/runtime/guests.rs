@@ -12,7 +12,7 @@ use crate::domain::signal::Origin;
 use crate::edge::editor::Editor;
 use crate::edge::engine::{Engine, Notify};
 use crate::edge::peers::{place, pulse};
-use crate::edge::runtime::clients::{Channel, Clients, Kind};
+use crate::edge::runtime::clients::{Channel, Clients, Kind, Program};
 use crate::edge::runtime::hall::{self, Door, Host};
 use crate::edge::runtime::request::Request;
 use crate::edge::runtime::requests::Asked;
@@ -153,15 +153,12 @@ impl Loop {
             ));
         }
         match (self.host, kind) {
-            (Host::Command, Kind::Emacs | Kind::Client) => {
+            (Host::Command, Kind::Emacs | Kind::Program(Program::Client)) => {
                 Some(format!("a passepartout command (process {process}) owns the store until it ends; then ask again"))
             }
             // These have no settings of their own to miss: a command of this machine is as good as another.
-            (Host::Command, Kind::Cli | Kind::Tui | Kind::Mcp | Kind::Acp) => None,
-            (
-                Host::Emacs | Host::Daemon,
-                Kind::Emacs | Kind::Cli | Kind::Tui | Kind::Client | Kind::Mcp | Kind::Acp,
-            ) => None,
+            (Host::Command, Kind::Cli | Kind::Tui | Kind::Program(Program::Mcp | Program::Acp)) => None,
+            (Host::Emacs | Host::Daemon, Kind::Emacs | Kind::Cli | Kind::Tui | Kind::Program(_)) => None,
         }
     }
 
