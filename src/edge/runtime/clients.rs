@@ -12,6 +12,7 @@ use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Rights, Said, Source};
 use crate::domain::turn::earlier::Older;
 use crate::edge::editor::{Buffer, Call, Editor, Offer, Selection, Splice, Unanswered, Unchanged, Wanted};
+use crate::edge::peers::lineage::command_session;
 use crate::edge::peers::pulse;
 use crate::edge::random;
 use crate::edge::runtime::Letter;
@@ -210,7 +211,7 @@ impl Channel {
 
     /// The channel of a command; at a terminal it may approve.
     pub(super) fn cli(id: ClientId, process: u32, approve: bool, outbox: Arc<Outbox>) -> Arc<Channel> {
-        let (name, session) = (format!("the command of process {process}"), format!("cli-{process}"));
+        let (name, session) = (format!("the command of process {process}"), command_session(process));
         Channel::new(id, Kind::Cli, (&name, &session), (Rights { approve, ..Rights::HUMAN }, None), outbox)
     }
 
@@ -890,7 +891,7 @@ mod tests {
     fn a_command_speaks_for_itself_alone() {
         let outbox = || Outbox::new(Box::new(|| {}));
         let cli = Channel::cli(3, 77, false, outbox()).origin(Some("chat-1"));
-        assert_eq!((cli.source, cli.session.0.as_str(), cli.rights.approve), (Source::Cli, "cli-77", false));
+        assert_eq!((cli.source, cli.session.0, cli.rights.approve), (Source::Cli, command_session(77), false));
         assert!(Channel::cli(3, 77, true, outbox()).origin(None).rights.approve);
         let tui = Channel::tui(3, "ab12", 77, true, outbox());
         let [one, other] = ["a", "b"].map(|digit| digit.repeat(64));
