@@ -11,7 +11,7 @@ use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Rights, Said, Source};
 use crate::domain::turn::earlier::Older;
-use crate::edge::editor::{Buffer, Call, Editor, Offer, Selection, Splice, Unanswered, Unchanged, Wanted};
+use crate::edge::editor::{Buffer, Call, Editor, NO_SETTINGS, Offer, Selection, Splice, Unanswered, Unchanged, Wanted};
 use crate::edge::peers::lineage::command_session;
 use crate::edge::peers::pulse;
 use crate::edge::random;
@@ -669,7 +669,7 @@ impl Editor for Clients {
         // The one that has the file open, else the first: a window of one Emacs is enough.
         let has = |channel: &&Arc<Channel>| self.open.lock().get(file).is_some_and(|who| who.contains(&channel.id));
         let channel = asked.iter().find(has).or(asked.first()).cloned();
-        let channel = channel.ok_or("there is no Emacs to ask: this works where one is connected")?;
+        let channel = channel.ok_or("there is no Emacs to ask: open one (M-x passepartout-chat), and ask again")?;
         channel.editor.verb(question).await
     }
 
@@ -692,21 +692,21 @@ impl Editor for Clients {
     async fn settings(&self, wanted: &Wanted) -> Result<Vec<Told>, String> {
         match self.get(OWN) {
             Some(own) => own.editor.settings(wanted).await,
-            None => Err("the Emacs whose settings count is not there".to_string()),
+            None => Err(NO_SETTINGS.to_string()),
         }
     }
 
     async fn weigh(&self, change: &Change) -> Result<SettingFact, Unchanged> {
         match self.get(OWN) {
             Some(own) => own.editor.weigh(change).await,
-            None => Err(Unchanged::Refused("the Emacs whose settings count is not there".to_string())),
+            None => Err(Unchanged::Refused(NO_SETTINGS.to_string())),
         }
     }
 
     async fn set(&self, change: &Change, found: &SettingFact) -> Result<(), Unchanged> {
         match self.get(OWN) {
             Some(own) => own.editor.set(change, found).await,
-            None => Err(Unchanged::Refused("the Emacs whose settings count is not there".to_string())),
+            None => Err(Unchanged::Refused(NO_SETTINGS.to_string())),
         }
     }
 
