@@ -260,6 +260,26 @@ fn a_question_that_was_lost_is_asked_again_by_its_name_and_no_other() {
 }
 
 #[test]
+fn of_several_that_are_asked_again_the_one_that_is_not_taken_is_taken_back() {
+    let mut desk = Desk::new(80, 30);
+    desk.keys("first<enter>second<enter>");
+    desk.effects.clear();
+    lose(&mut desk);
+    let sent = questions(&mut desk);
+    desk.keys("draft");
+    desk.state.unsent(&sent[0]);
+    let screen = desk.screen();
+    assert!(screen.contains("“first” was not sent") && desk.state.input.text() == "draft", "{screen}");
+    desk.answer("T2", "It is ten.", "");
+    let kept = desk.effects.iter().find_map(|effect| match effect {
+        Effect::KeepSaid(_, said) => Some(said.iter().map(|said| said.text.as_str()).collect::<Vec<_>>()),
+        _ => None,
+    });
+    assert_eq!(kept, Some(vec!["second", "It is ten."]));
+    assert!(!desk.state.busy());
+}
+
+#[test]
 fn what_is_let_be_is_not_asked_again() {
     for (keys, says) in [("<c-c>", "not asked again"), ("/clear<enter>", ""), ("", "")] {
         let mut desk = Desk::new(80, 30);
