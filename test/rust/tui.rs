@@ -677,7 +677,7 @@ fn the_side_panel_in_a_wide_window() {
     let mut desk = Desk::new(130, 14);
     desk.keys("Do it<enter>");
     let opinion = "(:gate \"permissions\" :priority 600 :verdict \"ask\" :reason \"by default\")";
-    let deed = format!("(:tool \"shell\" :summary \"Run: ls\" :verdict \"ask\" :opinions ({opinion}))");
+    let deed = format!("(:tool \"shell\" :summary \"Run: ls\" :verdict \"ask\" :plan \"P1\" :opinions ({opinion}))");
     desk.answer("T1", "I propose it.", &format!(":trace ({deed}) :changed (\"/home/me/notes/a.org\")"));
     let screen = desk.screen();
     let panel: Vec<String> = screen.lines().map(|line| line.chars().skip(88).collect::<String>()).collect();
@@ -696,6 +696,19 @@ fn the_side_panel_in_a_wide_window() {
     │
     │
     ");
+    // A plan that was decided waits no more.
+    for (status, marked) in [("pending", "? Run: ls"), ("done", "✓ Run: ls"), ("denied", "✗ Run: ls")] {
+        desk.effects.clear();
+        desk.hear("(:type :event :payload (:action :plan-changed :plan (:id \"P1\")))");
+        let asked = desk.effects.iter().find_map(|effect| match effect {
+            Effect::Send(text) => Sexp::read(text).ok()?.get("payload")?.int_at("request"),
+            _ => None,
+        });
+        let plan = format!("(:id \"P1\" :title \"Run: ls\" :status \"{status}\")");
+        let number = asked.expect("it asks how they stand");
+        desk.hear(&format!("(:type :response :payload (:action :plans :request {number} :plans ({plan})))"));
+        assert!(desk.screen().contains(marked), "{status}: {}", desk.screen());
+    }
     desk.keys("<c-b>");
     assert!(!desk.screen().contains("Protection"));
 }
