@@ -166,7 +166,7 @@ impl Loop {
     pub(super) fn turns_away(&self, channel: &Channel, origin: &Origin, payload: &Sexp) -> bool {
         let begins = payload.name_at("sensor").is_some_and(|sensor| BEGIN.contains(&sensor));
         let Some(why) = self.closed_to(channel.kind).filter(|_| begins) else { return false };
-        let plans: Vec<_> = steps(payload).into_iter().filter_map(|(id, _)| self.engine.plan(&id)).collect();
+        let plans: Vec<_> = steps(payload).0.into_iter().filter_map(|(id, _)| self.engine.plan(&id)).collect();
         let session = plans.first().map_or(&origin.session, |plan| &plan.session).0.as_str();
         let tell = |kind: &str, action: &str, payload: Plist| {
             channel.outbox.send(kind, Some(session), payload.keyword("action", action));
@@ -177,7 +177,7 @@ impl Loop {
         }
         let turn = self.engine.new_turn().0;
         let named = || Plist::new().text("turn", turn.as_str());
-        tell("event", "turn-started", named().texts("decides", steps(payload).into_iter().map(|(id, _)| id)));
+        tell("event", "turn-started", named().texts("decides", steps(payload).0.into_iter().map(|(id, _)| id)));
         channel.outbox.send("stream-chunk", Some(session), named().text("text", ""));
         tell("response", "turn-done", named().text("status", "failed").text("text", why).flag("again", self.ending));
         true
