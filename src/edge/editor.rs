@@ -11,6 +11,11 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
+/// What is said where the Emacs is not there whose settings count, and what to do then.
+pub const NO_SETTINGS: &str = "the Emacs whose settings count is not there: its settings are told and changed in an Emacs \
+                               that runs the core itself (M-x passepartout-chat where no other core runs). What counts \
+                               without it stands in .env, which “passepartout configure” and /setup write";
+
 /// A file that is open in the user's editor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Buffer {
@@ -46,7 +51,7 @@ pub trait Editor: Send + Sync {
     async fn edit(&self, file: &str, tick: i64, splices: Vec<Splice>) -> Result<(), String>;
     /// Asks one verb of the closed table. An error says why there is no answer.
     async fn ask(&self, _question: &Question) -> Result<Vec<Row>, String> {
-        Err("there is no Emacs to ask: this works where one is connected".to_string())
+        Err("there is no Emacs to ask: open one (M-x passepartout-chat), and ask again".to_string())
     }
     /// Has the user's own function choose whom of these to ask.
     async fn select(&self, _offer: &Offer) -> Result<Selection, String> {
@@ -63,15 +68,15 @@ pub trait Editor: Send + Sync {
     }
     /// Returns what the Emacs whose settings count tells of one option, or of those that fit some words.
     async fn settings(&self, _wanted: &Wanted) -> Result<Vec<Told>, String> {
-        Err("there is no Emacs to ask: settings are told where one is connected".to_string())
+        Err(NO_SETTINGS.to_string())
     }
     /// Finds out what a change of an option would do, without changing it.
     async fn weigh(&self, _change: &Change) -> Result<SettingFact, Unchanged> {
-        Err(Unchanged::Refused("there is no Emacs to ask: settings are changed where one is connected".to_string()))
+        Err(Unchanged::Refused(NO_SETTINGS.to_string()))
     }
     /// Changes an option, where all is as it was found out.
     async fn set(&self, _change: &Change, _found: &SettingFact) -> Result<(), Unchanged> {
-        Err(Unchanged::Refused("there is no Emacs to ask: settings are changed where one is connected".to_string()))
+        Err(Unchanged::Refused(NO_SETTINGS.to_string()))
     }
     /// Calls a tool that the user's Emacs declared, and waits for what it answers as long as the call says.
     async fn call(&self, _call: &Call) -> Result<String, Unanswered> {

@@ -12,6 +12,7 @@ use crate::domain::gate::place::secret_name;
 use crate::domain::id::ObjectHash;
 use crate::domain::memory::store::{Content, content_name};
 use crate::domain::undo::{FileChange, Image};
+use crate::edge::peers::lineage::boot;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -305,11 +306,6 @@ pub fn unfinished_in(root: &Path, project: &Path) -> Option<Value> {
 
 /// Held shared by who makes copies, and alone by who takes them away.
 static USED: parking_lot::RwLock<()> = parking_lot::RwLock::new(());
-
-/// Returns what names this run of the machine; a file that was not synced may have lost its bytes in an earlier one.
-fn boot() -> Option<String> {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|boot| boot.trim().to_string())
-}
 
 const INDEX: &str = "index.jsonl";
 const RUNNING: &str = "running.json";

@@ -196,6 +196,40 @@ Return what the last one gives; it must end well."
                                      (buffer-string))))))))
       (delete-directory world t))))
 
+(ert-deftest passepartout-dist-what-git-does-not-know-stays-out ()
+  (skip-unless (executable-find "git"))
+  (skip-unless (file-exists-p (expand-file-name
+                               ".git" passepartout-dist-tests--root)))
+  (let* ((world (file-truename (make-temp-file "dist-" t)))
+         (clone (file-name-as-directory (expand-file-name "clone" world)))
+         (script "test/scripts/dist.sh")
+         (loose '("skills/loose.org" "lisp/passepartout-loose.el"
+                  "src/edge/loose.rs")))
+    (unwind-protect
+        (progn
+          (should (zerop (call-process
+                          "git" nil nil nil "clone" "--quiet" "--depth=1"
+                          (concat "file://" passepartout-dist-tests--root)
+                          clone)))
+          (copy-file (expand-file-name script passepartout-dist-tests--root)
+                     (expand-file-name script clone) t)
+          (dolist (name loose)
+            (write-region "x" nil (expand-file-name name clone) nil 'quiet))
+          ;; Sources that are no checkout are taken as they are.
+          (dolist (known '(t nil))
+            (unless known
+              (delete-directory (expand-file-name ".git" clone) t))
+            (let* ((passepartout-dist-tests--root clone)
+                   (tar (passepartout-dist-tests--make
+                         (expand-file-name (if known "out" "out-too") world))))
+              (with-temp-buffer
+                (call-process "tar" nil t nil "tf" tar)
+                (should (string-search "/src/lib.rs" (buffer-string)))
+                (dolist (name '("loose.org" "passepartout-loose.el" "loose.rs"))
+                  (should (eq (null (string-search name (buffer-string)))
+                              known)))))))
+      (delete-directory world t))))
+
 (ert-deftest passepartout-dist-a-clone-loads-as-it-is ()
   (let ((home (make-temp-file "dist-" t)))
     (unwind-protect

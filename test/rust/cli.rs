@@ -791,6 +791,12 @@ fn a_query_is_answered_at_a_terminal_and_in_json() {
     let ran = run(&home, &["query", "--json", "level:x"]);
     assert_eq!((ran.status, ran.json()["column"].as_u64()), (2, Some(7)));
     assert_eq!(run(&home, &["query", "x", "--limit", "0", "--memex", &memex]).status, 2);
+    // A query that is empty, as a variable of a script may be, does not ask for everything.
+    for (words, piped) in [(["query", ""], ""), (["query", " "], ""), (["query", "-"], "\n")] {
+        let ran = feed(&home, &words, piped);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{words:?}: {}", ran.err);
+        assert!(ran.err.contains("there is no query; write words"), "{words:?}: {}", ran.err);
+    }
     // A hyphen alone reads the query that is piped in.
     let ran = feed(&home, &["query", "-", "--memex", &memex], "tag:projekt\n");
     assert_eq!((ran.status, ran.out.contains("Nothing fits: tag:projekt\n")), (0, true), "{}{}", ran.out, ran.err);

@@ -207,21 +207,35 @@ fn a_core_that_is_killed_in_mid_stream_loses_no_question_and_asks_none_twice_by_
 
 /// Its connection is lost, and who asked asks again from another while the core goes on with it.
 #[test]
-fn of_a_question_whose_turn_goes_on_it_is_said_that_it_does() {
+fn who_asks_again_while_the_turn_goes_on_joins_it_and_it_outlives_the_first_connection() {
     for road in [Road::Tcp, Road::Socket] {
         let home = Home::new(&[("home.org", TILES)]);
-        let server = FakeServer::start([says(&["The first half, ", "and the second."]).silent_after("half, ")]);
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let held = std::sync::Mutex::new(held);
+        let halts = move || {
+            let released = held.lock().expect("not poisoned").recv_timeout(Duration::from_secs(60));
+            released.expect("it is let go on");
+        };
+        let server = FakeServer::start([says(&["The first half, ", "and the second."]).halting_after("half, ", halts)]);
         let core = begin(&home, &server);
         let mut there = core.join(&home, road, ":seen 0");
         there.ask("tell me", 1, &name(7));
-        there.until(|message| text(message, "text").contains("first half"));
+        let (half, _) = there.until(|message| text(message, "text").contains("first half"));
         let mut again = core.join(&home, road, ":seen 0");
         again.ask("tell me", 1, &name(7));
-        let (done, streamed) = again.done();
-        let words = done.text_at("text").unwrap_or_default();
-        assert!(words.contains("still goes on") && !words.contains("ended"), "{road:?}: {done}");
-        assert!(done.text_at("before").is_some() && streamed.is_empty(), "{road:?}: {done}");
+        let (said, streamed) = again.until(|message| text(message, "text").contains("first half"));
+        assert_eq!((said.text_at("turn"), streamed.as_str()), (half.text_at("turn"), "The first half, "), "{road:?}");
+        // Who asked first goes for good; by its own name the conversation is that of each.
+        there.send("(:type :event :payload (:action :leaving))");
+        while there.next().is_some() {}
+        release.send(()).expect("it waits");
+        let (done, rest) = again.done();
+        assert_eq!((done.text_at("status"), rest.as_str()), (Some("answered"), "and the second."), "{road:?}: {done}");
+        assert_eq!((done.text_at("before"), done.text_at("session")), (None, Some("a")), "{road:?}: {done}");
         assert_eq!(server.requests().len(), 1, "{road:?}: nobody was asked again");
+        again.ask("tell me", 2, &name(7));
+        let (done, streamed) = again.done();
+        assert!(done.text_at("before").is_some() && streamed.is_empty(), "{road:?}: {done}");
     }
 }
 
@@ -289,11 +303,7 @@ fn a_command_whose_owner_was_killed_says_what_became_of_its_question_and_nobody_
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it runs");
         child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
-        let asked = || server.requests().iter().filter(|request| request.body.contains("tell me")).count();
-        while asked() == 0 {
-            assert!(child.try_wait().expect("it runs").is_none(), "{words:?} waits for its answer");
-            std::thread::yield_now();
-        }
+        assert!(server.wait_asked("tell me"), "{words:?} asks");
         core.kill();
         let ran = child.wait_with_output().expect("it ends");
         let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));

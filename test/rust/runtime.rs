@@ -502,6 +502,26 @@ fn an_approval_changes_the_file_on_disk_when_no_buffer_visits_it() {
 }
 
 #[test]
+fn of_more_plans_than_are_decided_about_at_once_none_is_and_it_is_said() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done()]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    let plan = parked(&mut client);
+    read_plan(&mut client, &plan);
+    display(&client, &plan);
+    for sensor in ["approval", "denial"] {
+        let steps = (0..201).map(|_| named(&plan).build());
+        client.event(sensor, Plist::new().list("steps", steps).text("reason", "no"));
+        let done = client.turn_done();
+        assert_eq!(done.text_at("status"), Some("failed"), "{sensor}: {done}");
+        assert!(done.text_at("text").is_some_and(|why| why.starts_with("201 plans were decided about")), "{done}");
+    }
+    let plans = client.request("plans", Plist::new());
+    let stands: Vec<_> = plans.list_at("plans").iter().filter_map(|plan| plan.text_at("status")).collect();
+    assert_eq!(stands, ["pending"]);
+}
+
+#[test]
 fn a_token_decides_once_for_who_displayed_the_plan_and_stands_nowhere() {
     let home = Home::new(&[("home.org", TILES)]);
     let server = FakeServer::start([mark_done(), says(&["It is done."])]);

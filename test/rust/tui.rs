@@ -260,6 +260,26 @@ fn a_question_that_was_lost_is_asked_again_by_its_name_and_no_other() {
 }
 
 #[test]
+fn of_several_that_are_asked_again_the_one_that_is_not_taken_is_taken_back() {
+    let mut desk = Desk::new(80, 30);
+    desk.keys("first<enter>second<enter>");
+    desk.effects.clear();
+    lose(&mut desk);
+    let sent = questions(&mut desk);
+    desk.keys("draft");
+    desk.state.unsent(&sent[0]);
+    let screen = desk.screen();
+    assert!(screen.contains("“first” was not sent") && desk.state.input.text() == "draft", "{screen}");
+    desk.answer("T2", "It is ten.", "");
+    let kept = desk.effects.iter().find_map(|effect| match effect {
+        Effect::KeepSaid(_, said) => Some(said.iter().map(|said| said.text.as_str()).collect::<Vec<_>>()),
+        _ => None,
+    });
+    assert_eq!(kept, Some(vec!["second", "It is ten."]));
+    assert!(!desk.state.busy());
+}
+
+#[test]
 fn what_is_let_be_is_not_asked_again() {
     for (keys, says) in [("<c-c>", "not asked again"), ("/clear<enter>", ""), ("", "")] {
         let mut desk = Desk::new(80, 30);
@@ -681,7 +701,7 @@ fn the_side_panel_in_a_wide_window() {
     let mut desk = Desk::new(130, 14);
     desk.keys("Do it<enter>");
     let opinion = "(:gate \"permissions\" :priority 600 :verdict \"ask\" :reason \"by default\")";
-    let deed = format!("(:tool \"shell\" :summary \"Run: ls\" :verdict \"ask\" :opinions ({opinion}))");
+    let deed = format!("(:tool \"shell\" :summary \"Run: ls\" :verdict \"ask\" :plan \"P1\" :opinions ({opinion}))");
     desk.answer("T1", "I propose it.", &format!(":trace ({deed}) :changed (\"/home/me/notes/a.org\")"));
     let screen = desk.screen();
     let panel: Vec<String> = screen.lines().map(|line| line.chars().skip(88).collect::<String>()).collect();
@@ -700,6 +720,19 @@ fn the_side_panel_in_a_wide_window() {
     │
     │
     ");
+    // A plan that was decided waits no more.
+    for (status, marked) in [("pending", "? Run: ls"), ("done", "✓ Run: ls"), ("denied", "✗ Run: ls")] {
+        desk.effects.clear();
+        desk.hear("(:type :event :payload (:action :plan-changed :plan (:id \"P1\")))");
+        let asked = desk.effects.iter().find_map(|effect| match effect {
+            Effect::Send(text) => Sexp::read(text).ok()?.get("payload")?.int_at("request"),
+            _ => None,
+        });
+        let plan = format!("(:id \"P1\" :title \"Run: ls\" :status \"{status}\")");
+        let number = asked.expect("it asks how they stand");
+        desk.hear(&format!("(:type :response :payload (:action :plans :request {number} :plans ({plan})))"));
+        assert!(desk.screen().contains(marked), "{status}: {}", desk.screen());
+    }
     desk.keys("<c-b>");
     assert!(!desk.screen().contains("Protection"));
 }

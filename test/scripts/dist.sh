@@ -41,14 +41,23 @@ if [ "${1:-}" = module ]; then
     echo "$out/$name-$kind"
 fi
 
+# Of a checkout only what git knows belongs to it; sources that were unpacked from a tar are as they came.
+files() {
+    if git ls-files --error-unmatch Cargo.toml >/dev/null 2>&1; then
+        git -c core.quotePath=false ls-files -- "$@" | while IFS= read -r file; do [ ! -f "$file" ] || printf '%s\n' "$file"; done
+    else
+        find "$@" -type f
+    fi
+}
+
 package=$draft/$name
 mkdir "$package" "$package/docs"
 # What Emacs loads lies at the top, where package.el looks for it.
-for file in lisp/passepartout*.el; do
-    case $file in *-autoloads.el) ;; *) cp "$file" "$package" ;; esac
+files lisp | while IFS= read -r file; do
+    case $file in *-autoloads.el) ;; lisp/passepartout*.el) cp "$file" "$package" ;; esac
 done
 # What the module is built of, and what is read while it runs. The tests and what only the project needs stay out.
-copied() { find "$@" -type f \( -name '*.rs' -o -name '*.el' -o -name '*.org' -o -name '*.txt' \) ! -name '.*'; }
+copied() { files "$@" | grep -E '/[^./][^/]*\.(rs|el|org|txt)$'; }
 copied src skills docs/demo-memex | LC_ALL=C sort | while IFS= read -r file; do
     mkdir -p "$package/$(dirname "$file")"
     cp "$file" "$package/$file"

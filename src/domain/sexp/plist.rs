@@ -203,6 +203,15 @@ impl Plist {
         self.value(key, plist.build())
     }
 
+    /// Puts a value in the place of the one that stands under a key, if one does.
+    pub fn replaced(mut self, key: &str, value: Sexp) -> Self {
+        let key = Sexp::keyword(key);
+        if let Some([_, old]) = self.0.as_chunks_mut::<2>().0.iter_mut().find(|pair| pair[0] == key) {
+            *old = value;
+        }
+        self
+    }
+
     /// Returns the property list; an empty one is `nil`.
     pub fn build(self) -> Sexp {
         Sexp::list(self.0)

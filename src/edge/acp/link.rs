@@ -144,7 +144,7 @@ async fn relay(
                     Ok(()) => continue,
                     Err(_) => return Ended::Closed,
                 },
-                Some(Out::Rest) => match home.is_here().await {
+                Some(Out::Rest) => match home.is_here() {
                     true => return Ended::Rested,
                     false => continue,
                 },

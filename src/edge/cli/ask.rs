@@ -8,7 +8,7 @@ use crate::domain::turn::consensus::{Mode, Other};
 use crate::domain::turn::error::Fault;
 use crate::edge::cli::args::Place;
 use crate::edge::cli::doing;
-use crate::edge::cli::forward::{AGAIN, Met, TRIES, Turned, new_name};
+use crate::edge::cli::forward::{AGAIN, Met, NOTHING_BEGUN, TRIES, Turned, new_name};
 use crate::edge::cli::handed::{ended, hearing, task, worse};
 use crate::edge::cli::plans;
 use crate::edge::cli::run::{DONE, FAILED, Failure, PENDING, USAGE};
@@ -64,7 +64,7 @@ pub(super) fn of_several(text: String, several: Option<(Mode, u8)>) -> String {
 }
 
 /// How long an owner that is about to end is waited for, again and again: it lets what others asked for come to an end.
-const PATIENCE: Duration = Duration::from_secs(40);
+pub(super) const PATIENCE: Duration = Duration::from_secs(40);
 
 /// How something is asked.
 #[derive(Clone, Debug, Default)]
@@ -133,7 +133,7 @@ pub(super) fn ask_taped(
 }
 
 /// How long nothing is tried in between.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// What became of a question at the process that owns the store.
 enum Asked {
@@ -172,7 +172,10 @@ fn by_owner(
             engine.close().await;
         }
         if let Some(name) = &manner.preset {
-            owner.choose_preset(name).await?;
+            match owner.choose_preset(name).await {
+                Err(_) if owner.is_gone() => return Ok(Asked::Again(NOTHING_BEGUN.to_string())),
+                chosen => chosen?,
+            }
         }
         let turned = match owner.ask(text, project.as_deref(), once).await {
             Err(why) if owner.is_gone() => return Ok(Asked::Lost(why)),

@@ -4,7 +4,9 @@ use crate::domain::label::Privacy;
 use crate::domain::port::Streamed;
 use crate::domain::signal::{Role, Said};
 use crate::edge::cli::args::Place;
-use crate::edge::cli::ask::{Manner, Way, asked_before, elsewhere, not_beside, print_turn, print_turned, told_later};
+use crate::edge::cli::ask::{
+    Manner, PATIENCE, PAUSE, Way, asked_before, elsewhere, not_beside, print_turn, print_turned, told_later,
+};
 use crate::edge::cli::doing;
 use crate::edge::cli::forward::{AGAIN, Met, Owner, TRIES, new_name};
 use crate::edge::cli::handed::{ended, hearing, worse};
@@ -19,6 +21,7 @@ use crate::edge::store::owner_of;
 use crate::edge::thread::in_place;
 use std::collections::VecDeque;
 use std::io::{BufRead, IsTerminal, Read, Write};
+use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// What is typed at once is no longer than this, in bytes, as in a chat.
@@ -52,14 +55,36 @@ pub(super) fn run_chat(place: &Place, manner: &Manner, out: &mut dyn Write) -> R
     }
 }
 
+/// What is said of a line that was not begun, because the owner of the store is ending.
+const ENDING: &str = "the process that owns the store is ending, and nothing was done yet; this is asked again when another \
+                      one has the notes";
+
+/// A line that was typed.
+struct Line {
+    text: String,
+    /// A name for it, by which nobody is asked it twice.
+    once: Option<String>,
+    /// How often it was asked and its owner ended, so that it is not known what became of it.
+    lost: usize,
+    typed: Instant,
+    /// It was said that it waits for another owner.
+    waits: bool,
+}
+
+impl Line {
+    fn new(text: String) -> Line {
+        Line { text, once: new_name(), lost: 0, typed: Instant::now(), waits: false }
+    }
+}
+
 /// One conversation.
 struct Talk {
     manner: Manner,
     at_terminal: bool,
     said: VecDeque<Said>,
     status: u8,
-    /// A line of which it is not known what became of it, with its name; so often it was asked.
-    lost: Option<(String, String, usize)>,
+    /// A line that is to be asked again, of whoever owns the store next.
+    again: Option<Line>,
 }
 
 impl Talk {
@@ -69,7 +94,7 @@ impl Talk {
             at_terminal: std::io::stdin().is_terminal(),
             said: VecDeque::new(),
             status: DONE,
-            lost: None,
+            again: None,
         }
     }
 
@@ -101,13 +126,35 @@ impl Talk {
         }
     }
 
-    /// Returns the next line with a name for it and how often it is asked by then: one of which it is not known what
-    /// became of it comes first. `None` at the end.
-    fn line(&mut self, out: &mut dyn Write) -> Result<Option<(String, Option<String>, usize)>, Failure> {
-        match self.lost.take() {
-            Some((line, once, tries)) => Ok(Some((line, Some(once), tries + 1))),
-            None => Ok(self.next(out)?.map(|line| (line, new_name(), 1))),
+    /// Returns the next line: one that is to be asked again comes first. `None` at the end.
+    fn line(&mut self, out: &mut dyn Write) -> Result<Option<Line>, Failure> {
+        match self.again.take() {
+            Some(line) => Ok(Some(line)),
+            None => Ok(self.next(out)?.map(Line::new)),
         }
+    }
+
+    /// Keeps a line of which it is not known what became of it; false when it was asked too often, or has no name.
+    fn keep_lost(&mut self, line: Line) -> bool {
+        let line = Line { lost: line.lost + 1, ..line };
+        let keeps = line.once.is_some() && line.lost < TRIES;
+        if keeps {
+            complain(AGAIN);
+            self.again = Some(line);
+        }
+        keeps
+    }
+
+    /// Keeps a line that was not begun; false when another owner was waited for long enough.
+    fn keep_waiting(&mut self, line: Line) -> bool {
+        let keeps = line.typed.elapsed() < PATIENCE;
+        if keeps {
+            if !line.waits {
+                complain(ENDING);
+            }
+            self.again = Some(Line { waits: true, ..line });
+        }
+        keeps
     }
 
     /// Takes note of what was said and answered, and of how it ended.
@@ -152,27 +199,24 @@ async fn at_owner(
     let project = place.project.clone().or_else(|| std::env::current_dir().ok());
     let project = project.map(|path| std::path::absolute(&path).unwrap_or(path));
     if let Some(name) = &talk.manner.preset {
-        owner.choose_preset(name).await?;
+        match owner.choose_preset(name).await {
+            Err(_) if owner.is_gone() => return Ok(None),
+            chosen => chosen?,
+        }
     }
-    while let Some((line, once, tries)) = in_place(|| talk.line(out))? {
-        if line.starts_with('/') {
+    while let Some(line) = in_place(|| talk.line(out))? {
+        if line.text.starts_with('/') {
             let reader = engine(place, Keep::ToRead).await?;
-            let decision = reader.typed_decision(&line).map(|(id, decided)| elsewhere(id, &decided));
+            let decision = reader.typed_decision(&line.text).map(|(id, decided)| elsewhere(id, &decided));
             reader.close().await;
             if let Some(failure) = decision {
                 talk.refuse(&failure);
                 continue;
             }
         }
-        let turned = match owner.go_on((&line, once.as_deref()), project.as_deref(), talk.said.iter()).await {
-            Err(why) if owner.is_gone() => match once.filter(|_| tries < TRIES) {
-                Some(once) => {
-                    complain(AGAIN);
-                    talk.lost = Some((line, once, tries));
-                    return Ok(None);
-                }
-                None => return Err(why),
-            },
+        let asked = (line.text.as_str(), line.once.as_deref());
+        let turned = match owner.go_on(asked, project.as_deref(), talk.said.iter()).await {
+            Err(why) if owner.is_gone() => return if talk.keep_lost(line) { Ok(None) } else { Err(why) },
             turned => turned?,
         };
         if turned.before {
@@ -180,8 +224,12 @@ async fn at_owner(
             continue;
         }
         if turned.again {
-            // Whoever owns the store next knows nothing of this conversation.
-            return Err(turned.notice.unwrap_or(turned.text).into());
+            if !talk.keep_waiting(line) {
+                return Err(turned.notice.unwrap_or(turned.text).into());
+            }
+            // Until it has ended it says the same.
+            tokio::time::sleep(PAUSE).await;
+            return Ok(None);
         }
         let (answer, privacy, mut left) = (turned.text.clone(), turned.privacy, turned.tasks);
         let (mut status, mut tasks) = (DONE, Vec::new());
@@ -196,7 +244,7 @@ async fn at_owner(
         }
         let way = Way { json: true, kept: true, tasks, ..Way::default() };
         status = worse(status, print_turned(asked, place, way, out).await?);
-        talk.note(line, &answer, privacy, status);
+        talk.note(line.text, &answer, privacy, status);
         talk.end(out)?;
     }
     Ok(Some(talk.status))
@@ -215,8 +263,8 @@ fn here(place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failu
             engine.set_preset(&origin(false), name).await?;
         }
         engine.stay_for(&origin(false).session);
-        while let Some((line, once, tries)) = in_place(|| talk.line(out))? {
-            if let Some((id, decided)) = engine.typed_decision(&line) {
+        while let Some(line) = in_place(|| talk.line(out))? {
+            if let Some((id, decided)) = engine.typed_decision(&line.text) {
                 let failure = elsewhere(id, &decided);
                 talk.refuse(&failure);
                 continue;
@@ -224,7 +272,7 @@ fn here(place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failu
             let (folder, history) = (std::env::current_dir().ok(), talk.said.iter().cloned().collect());
             let ask = Ask {
                 origin: origin(false),
-                text: line.clone(),
+                text: line.text.clone(),
                 history,
                 older: Default::default(),
                 folder,
@@ -233,7 +281,7 @@ fn here(place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failu
             };
             let (turn, mut answer) = (engine.new_turn(), String::new());
             // Only one that another process was asked before needs its name here.
-            if let Some(before) = asked_before(engine, once.as_deref().filter(|_| tries > 1), &turn).await? {
+            if let Some(before) = asked_before(engine, line.once.as_deref().filter(|_| line.lost > 0), &turn).await? {
                 talk.refuse(&before);
                 continue;
             }
@@ -256,7 +304,7 @@ fn here(place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failu
                 print_turn(engine, &finished, &answer, place, way, out)?;
             }
             let privacy = finished.report.conversation.labels.privacy.max(engine.known_privacy(&finished.session));
-            talk.note(line, &answer, privacy, status);
+            talk.note(line.text, &answer, privacy, status);
             talk.end(out)?;
         }
         Ok(talk.status)
@@ -266,11 +314,44 @@ fn here(place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::sexp::reader::Sexp;
+    use crate::edge::cli::forward::tests::owner;
+    use crate::edge::peers::pulse;
+    use crate::edge::peers::stream::{Incoming, write};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_line_whose_owner_ends_is_asked_of_the_next_one_whether_it_was_begun_or_not() {
+        let leaving = format!("(:type :event :payload (:action {}))", Sexp::keyword(pulse::LEAVING));
+        for (preset, says, lost) in [(None, Some(leaving.as_str()), 0), (None, None, 1), (Some("deep"), None, 0)] {
+            let (owner, theirs) = owner();
+            let (preset, says) = (preset.map(str::to_string), says.map(str::to_string));
+            let case = format!("{preset:?} {says:?}");
+            let mut talk = Talk::new(&Manner { preset, ..Manner::default() });
+            talk.again = Some(Line::new("what is due?".to_string()));
+            let name = talk.again.as_ref().and_then(|line| line.once.clone());
+            let (reader, mut writer) = theirs.into_split();
+            let ends = tokio::spawn(async move {
+                Incoming::new(reader).next().await.expect("something is asked").expect("a message");
+                if let Some(says) = says {
+                    write(&mut writer, &says).await.expect("it is taken");
+                }
+            });
+            let mut out = Vec::new();
+            let ran = at_owner(owner, &Place::default(), &mut talk, &mut out).await;
+            ends.await.expect("it ends");
+            assert!(ran.is_ok_and(|ran| ran.is_none()), "{case}: the next one is joined");
+            let line = talk.again.expect("it is asked again");
+            assert_eq!((line.text.as_str(), line.once, line.lost), ("what is due?", name, lost), "{case}");
+        }
+        let mut talk = Talk::new(&Manner::default());
+        assert!(!talk.keep_lost(Line { lost: TRIES - 1, ..Line::new("x".to_string()) }), "not for ever");
+        assert!(!talk.keep_lost(Line { once: None, ..Line::new("x".to_string()) }), "it could be asked twice");
+    }
 
     #[test]
     fn the_oldest_of_a_long_conversation_is_left_out_first() {
         let (manner, said) = (Manner::default(), VecDeque::new());
-        let mut talk = Talk { manner, at_terminal: false, said, status: DONE, lost: None };
+        let mut talk = Talk { manner, at_terminal: false, said, status: DONE, again: None };
         for n in 0..10 {
             talk.note(format!("question {n}"), &"a".repeat(HISTORY / 4), Privacy::Open, DONE);
         }

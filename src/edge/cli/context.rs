@@ -3,7 +3,7 @@
 use crate::domain::context::lexical::Index;
 use crate::domain::context::pins::Pins;
 use crate::domain::context::{self, Audience, Context, Rendered, Request};
-use crate::domain::id::{NodeId, SessionId};
+use crate::domain::id::NodeId;
 use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
@@ -128,7 +128,7 @@ pub fn answer(line: &str, engine: &ContextEngine) -> String {
     };
     if let (Some((meaning, _)), Some(query)) = (&engine.meaning, &question.query) {
         // As a turn does, before its slice is made.
-        let session = SessionId(format!("cli-{}", std::process::id()));
+        let session = origin(false).session;
         tokio::runtime::Handle::current().block_on(meaning.embed_asked(query, &session));
     }
     let begun = Instant::now();

@@ -28,7 +28,7 @@ use crate::edge::engine::time::Preview;
 use crate::edge::peers::greeting::{As, Said as Greeting, Unmet};
 use crate::edge::peers::join::{Joined, join};
 use crate::edge::peers::pulse::{self, Do, SILENCE, Silence};
-use crate::edge::peers::stream::write;
+use crate::edge::peers::stream::{Broken, write};
 use crate::edge::random;
 use crate::edge::stderr::complain;
 use crate::edge::store::owner_of;
@@ -48,10 +48,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long nothing is tried in between.
 const PAUSE: Duration = Duration::from_millis(50);
 /// What is said when the owner had no time for something any more.
-const NOTHING_BEGUN: &str = "the process that owned the store has ended, and nothing was done; do this again";
+pub(super) const NOTHING_BEGUN: &str =
+    "the process that owned the store has ended, and nothing was done; do this again";
 /// What is said when the owner ends in the middle.
 const GONE: &str = "the process that owns the store ended meanwhile; look what came of this before you ask again: \
                     passepartout plans list --all";
+/// What is said when what comes is no message.
+const ODD: &str = "the process that owns the store sent what is no message, and nothing is waited for any longer; look what \
+                   came of this before you ask again: passepartout plans list --all. The trouble is";
 /// What is said when the owner is silent for too long.
 const LOOK: &str = "then look what came of this before you ask again: passepartout plans list --all. Nothing is waited \
                     for any longer, and nothing was taken back.";
@@ -551,7 +555,9 @@ impl Owner {
             match tokio::time::timeout(silence.patience(), self.joined.incoming.next()).await {
                 Ok(Ok(Some(text))) if pulse::is_alive(&text) => drop(silence.heard()),
                 Ok(Ok(Some(text))) => return Ok(text),
-                Ok(Ok(None) | Err(_)) => {
+                // It is there still, and the next one would be no other.
+                Ok(Err(Broken::Frame(why))) => return Err(format!("{ODD}: {why}").into()),
+                Ok(Ok(None) | Err(Broken::Half | Broken::System(_))) => {
                     self.gone = true;
                     return Err(GONE.into());
                 }
@@ -567,7 +573,10 @@ impl Owner {
     async fn say(&mut self, text: &str) -> Result<(), Failure> {
         match tokio::time::timeout(SILENCE, write(&mut self.joined.writer, text)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => {
+            Ok(Err(Broken::Frame(why))) => {
+                Err(format!("this is too long to be sent, and nothing was done: {why}").into())
+            }
+            Ok(Err(Broken::Half | Broken::System(_))) => {
                 self.gone = true;
                 Err(GONE.into())
             }
@@ -577,10 +586,33 @@ impl Owner {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::edge::peers::stream::Incoming;
+    use tokio::io::AsyncWriteExt;
     use tokio::net::UnixStream;
+
+    /// An owner, and its end of the connection.
+    pub fn owner() -> (Owner, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let (reader, writer) = ours.into_split();
+        let joined = Joined { incoming: Incoming::new(reader), writer, process: None, doubt: None };
+        (Owner { joined, requests: 0, gone: false }, theirs)
+    }
+
+    #[tokio::test]
+    async fn an_owner_that_sends_no_message_is_not_taken_for_gone() {
+        for (sent, gone, says) in
+            [("no frame at all", false, "no message"), ("", true, "ended"), ("0000", true, "ended")]
+        {
+            let (mut owner, mut theirs) = owner();
+            theirs.write_all(sent.as_bytes()).await.expect("it is taken");
+            theirs.shutdown().await.expect("it is shut");
+            let failed = owner.report().await.err().expect("nothing came of it");
+            assert_eq!((owner.is_gone(), failed.text.contains(says)), (gone, true), "{sent:?}: {}", failed.text);
+            assert!(failed.text.contains("before you ask again"), "{}", failed.text);
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_command_does_not_wait_for_an_owner_that_never_answers() {

@@ -64,8 +64,9 @@ impl Home for Here {
         Ok(true)
     }
 
-    async fn is_here(&self) -> bool {
-        self.running.lock().await.is_some()
+    fn is_here(&self) -> bool {
+        // Who holds it begins to own the store, or lets go of it.
+        self.running.try_lock().map_or(true, |running| running.is_some())
     }
 
     async fn end(&self, soon: bool) {
@@ -73,5 +74,20 @@ impl Home for Here {
             true => self.leave(std::future::ready(())).await,
             false => self.leave(std::future::pending()).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_the_store_is_owned_here_is_said_at_once_also_while_a_core_begins() {
+        let here = Here::new(&Place::default(), Reading::Beside, |_| {});
+        assert!(!here.is_here());
+        let begins = here.running.try_lock().expect("nobody has it");
+        assert!(here.is_here(), "it is about to be");
+        drop(begins);
+        assert!(!here.is_here());
     }
 }

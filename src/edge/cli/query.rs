@@ -76,10 +76,19 @@ pub fn json_error(error: &QueryError) -> Value {
 }
 
 /// Returns what is asked: the words, or what is piped in when they are only “-”.
+///
+/// # Errors
+/// When nothing is asked, as by a script whose variable is empty, or what is piped in cannot be read.
 pub(super) fn asked(words: &[String]) -> Result<String, Failure> {
-    if !matches!(words, [only] if only == "-") {
-        return Ok(words.join(" "));
+    let text = if matches!(words, [only] if only == "-") { piped()? } else { words.join(" ") };
+    if text.trim().is_empty() {
+        let text = "there is no query; write words, or terms such as tag:project\nUsage: passepartout query TERMS";
+        return Err(Failure { text: text.to_string(), status: USAGE });
     }
+    Ok(text)
+}
+
+fn piped() -> Result<String, Failure> {
     let mut text = String::new();
     let mut input = io::stdin().lock().take(MAX_BYTES as u64 + 1);
     input.read_to_string(&mut text).map_err(|error| {

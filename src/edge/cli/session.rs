@@ -15,6 +15,7 @@ use crate::edge::engine::boot::{self, Boot, Keep};
 use crate::edge::engine::folders::known_memex;
 use crate::edge::engine::{Engine, Notice, Notify};
 use crate::edge::peers::greeting::{As, Said};
+use crate::edge::peers::lineage::command_session;
 use crate::edge::runtime::clients::{STRANGER, own_name, program_session};
 use crate::edge::runtime::guests::Guests;
 use crate::edge::secret::{Vault, read_env_file};
@@ -223,7 +224,7 @@ pub(super) fn origin_of_program(kind: As, called: &str) -> std::io::Result<Origi
 /// The origin of what is typed here. A human's right to approve is worked out, not claimed.
 pub(super) fn origin(may_approve: bool) -> Origin {
     let rights = Rights { approve: may_approve, ..Rights::HUMAN };
-    Origin { source: Source::Cli, session: SessionId(format!("cli-{}", std::process::id())), rights }
+    Origin { source: Source::Cli, session: SessionId(command_session(std::process::id())), rights }
 }
 
 /// The options that lead to the same store and memex again, quoted for a shell.

@@ -77,8 +77,8 @@ impl fmt::Display for Before {
         match self.stands {
             Stands::GoesOn => write!(
                 f,
-                "this was asked before, and nobody was asked again: the turn {turn} still goes on, and who asked first \
-                 hears its answer. Ask again under the same name to hear whether it is over"
+                "this was asked before, and nobody was asked again: the turn {turn} still goes on, and cannot be \
+                 listened to from here. Ask again under the same name to hear whether it is over"
             ),
             Stands::Over(ending) => write!(
                 f,

@@ -22,8 +22,8 @@ pub trait Home: Send + Sync {
     /// In words, when it cannot be owned.
     async fn begin(&self) -> Result<bool, String>;
 
-    /// Whether it is owned here.
-    async fn is_here(&self) -> bool;
+    /// Whether it is owned here, or about to be. Waits for nothing.
+    fn is_here(&self) -> bool;
 
     /// Lets go of it: soon, or when what others have under way is done.
     async fn end(&self, soon: bool);

@@ -70,6 +70,19 @@ pub fn began(process: u32) -> Option<u64> {
     stat.get(stat.rfind(')')? + 1..)?.split_whitespace().nth(19)?.parse().ok()
 }
 
+/// Returns what names this run of the machine; a file that was not synced may have lost its bytes in an earlier one.
+pub fn boot() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|boot| boot.trim().to_string())
+}
+
+/// Returns the session of a command. Numbers of processes come again: where the system says when one began, no other
+/// command has the same, whoever carries it out.
+pub fn command_session(process: u32) -> String {
+    let run = began(process).zip(boot()).map(|(began, boot)| blake3::hash(format!("{boot} {began}").as_bytes()));
+    let run = run.map(|run| run.to_hex().chars().take(12).collect::<String>());
+    run.map_or_else(|| format!("cli-{process}"), |run| format!("cli-{process}-{run}"))
+}
+
 /// Returns what a process does, as the kernel has it in a letter: `T` when it is stopped.
 pub fn state_of(process: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
@@ -79,6 +92,21 @@ pub fn state_of(process: u32) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_has_a_session_that_none_with_its_number_had_before() {
+        let own = std::process::id();
+        let session = command_session(own);
+        assert_eq!(session, command_session(own), "it is the same for whoever carries it out");
+        if cfg!(target_os = "linux") {
+            assert!(session.strip_prefix(&format!("cli-{own}-")).is_some_and(|run| run.len() == 12), "{session}");
+            // This process and its parent began at different times.
+            let (parent, _) = parent_of(own).expect("it has one");
+            let run = |session: &str| session.rsplit('-').next().map(str::to_string);
+            assert_ne!(run(&session), run(&command_session(parent)));
+        }
+        assert_eq!(command_session(u32::MAX), format!("cli-{}", u32::MAX), "nothing is known of it");
+    }
 
     #[test]
     fn nothing_below_a_launcher_and_nothing_unknown_passes() {

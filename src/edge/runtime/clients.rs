@@ -11,7 +11,8 @@ use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::{Origin, Rights, Said, Source};
 use crate::domain::turn::earlier::Older;
-use crate::edge::editor::{Buffer, Call, Editor, Offer, Selection, Splice, Unanswered, Unchanged, Wanted};
+use crate::edge::editor::{Buffer, Call, Editor, NO_SETTINGS, Offer, Selection, Splice, Unanswered, Unchanged, Wanted};
+use crate::edge::peers::lineage::command_session;
 use crate::edge::peers::pulse;
 use crate::edge::random;
 use crate::edge::runtime::Letter;
@@ -48,7 +49,14 @@ pub(super) enum Kind {
     Cli,
     /// The terminal interface: a command that shows plans, and hears how things stand.
     Tui,
-    /// Any other program, here or at the other end of a network: it reads and proposes, and has what the user granted it.
+    /// A program: its road gives it no rights beyond those of a stranger.
+    Program(Program),
+}
+
+/// What kind of program it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    /// Any other one, here or at the other end of a network: it reads and proposes, and has what the user granted it.
     Client,
     /// What lends memory to another agent over MCP: it reads and proposes, and nobody can grant it more.
     Mcp,
@@ -56,22 +64,15 @@ pub(super) enum Kind {
     Acp,
 }
 
-/// The kinds that are programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Program {
-    Client,
-    Mcp,
-    Acp,
-}
-
 impl Program {
     const ALL: [Program; 3] = [Program::Client, Program::Mcp, Program::Acp];
 
-    const fn kind(self) -> Kind {
+    /// Returns its word for people and the wire.
+    const fn name(self) -> &'static str {
         match self {
-            Program::Client => Kind::Client,
-            Program::Mcp => Kind::Mcp,
-            Program::Acp => Kind::Acp,
+            Program::Client => "client",
+            Program::Mcp => "mcp",
+            Program::Acp => "acp",
         }
     }
 
@@ -92,26 +93,21 @@ impl Kind {
             Kind::Emacs => "emacs",
             Kind::Cli => "cli",
             Kind::Tui => "tui",
-            Kind::Client => "client",
-            Kind::Mcp => "mcp",
-            Kind::Acp => "acp",
+            Kind::Program(program) => program.name(),
         }
     }
 
-    /// Returns whether it is a program: its road gives it no rights beyond those of a stranger.
+    /// Returns whether it is a program.
     pub(super) const fn is_program(self) -> bool {
-        match self {
-            Kind::Client | Kind::Mcp | Kind::Acp => true,
-            Kind::Emacs | Kind::Cli | Kind::Tui => false,
-        }
+        matches!(self, Kind::Program(_))
     }
 
     /// Returns whether it is told how things stand without asking.
     pub(super) const fn hears_news(self) -> bool {
         match self {
-            Kind::Emacs | Kind::Tui | Kind::Client => true,
+            Kind::Emacs | Kind::Tui | Kind::Program(Program::Client) => true,
             // Neither listens while it has nothing under way.
-            Kind::Cli | Kind::Mcp | Kind::Acp => false,
+            Kind::Cli | Kind::Program(Program::Mcp | Program::Acp) => false,
         }
     }
 }
@@ -215,7 +211,7 @@ impl Channel {
 
     /// The channel of a command; at a terminal it may approve.
     pub(super) fn cli(id: ClientId, process: u32, approve: bool, outbox: Arc<Outbox>) -> Arc<Channel> {
-        let (name, session) = (format!("the command of process {process}"), format!("cli-{process}"));
+        let (name, session) = (format!("the command of process {process}"), command_session(process));
         Channel::new(id, Kind::Cli, (&name, &session), (Rights { approve, ..Rights::HUMAN }, None), outbox)
     }
 
@@ -242,15 +238,14 @@ impl Channel {
     }
 
     fn program(id: ClientId, what: Program, (own, called): (&str, Option<&str>), outbox: Arc<Outbox>) -> Arc<Channel> {
-        let kind = what.kind();
         // What it calls itself is claimed, and nothing but words; the part before it and the one behind it are ours.
         let session = match what {
-            Program::Client => program_session(kind.name(), None, own),
-            Program::Mcp | Program::Acp => program_session(kind.name(), called, own),
+            Program::Client => program_session(what.name(), None, own),
+            Program::Mcp | Program::Acp => program_session(what.name(), called, own),
         };
         let name = called.map_or_else(|| session.clone(), |called| format!("“{called}” ({session})"));
         outbox.speak_below(&session);
-        Channel::new(id, kind, (&name, &session), (STRANGER, None), outbox)
+        Channel::new(id, Kind::Program(what), (&name, &session), (STRANGER, None), outbox)
     }
 
     fn new(
@@ -330,7 +325,7 @@ impl Channel {
     /// # Errors
     /// As there.
     pub(super) fn may_be_granted(&self, grant: Grant) -> Result<(), String> {
-        if self.kind == Kind::Mcp {
+        if self.kind == Kind::Program(Program::Mcp) {
             return Err(format!("{} lends memory to another agent; nothing is ever granted to it", self.name));
         }
         if !self.kind.is_program() {
@@ -387,9 +382,7 @@ impl Channel {
             // Its conversations outlive it, too, and whoever knows the name of one has it: nobody else is told it.
             (Kind::Tui, _) => (Source::Cli, session.and_then(tui_session).unwrap_or_else(own)),
             // Its conversations stand below its own name: it comes into none of anybody else.
-            (Kind::Client | Kind::Mcp | Kind::Acp, _) => {
-                (Source::Client, session.map_or_else(own, |name| self.below(name)))
-            }
+            (Kind::Program(_), _) => (Source::Client, session.map_or_else(own, |name| self.below(name))),
         };
         Origin { source, session: SessionId(session), rights: self.rights() }
     }
@@ -498,7 +491,7 @@ pub(in crate::edge) fn program_of(session: &str) -> Option<String> {
     let (kind, rest) = name.split_once('-')?;
     let own = rest.rsplit('-').next()?;
     let is_own = own.len() == OWN_DIGITS && own.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let program = Program::ALL.into_iter().find(|program| program.kind().name() == kind).filter(|_| is_own)?;
+    let program = Program::ALL.into_iter().find(|program| program.name() == kind).filter(|_| is_own)?;
     Some(format!("{}, {}", program.words(), exact(name)))
 }
 
@@ -676,7 +669,7 @@ impl Editor for Clients {
         // The one that has the file open, else the first: a window of one Emacs is enough.
         let has = |channel: &&Arc<Channel>| self.open.lock().get(file).is_some_and(|who| who.contains(&channel.id));
         let channel = asked.iter().find(has).or(asked.first()).cloned();
-        let channel = channel.ok_or("there is no Emacs to ask: this works where one is connected")?;
+        let channel = channel.ok_or("there is no Emacs to ask: open one (M-x passepartout-chat), and ask again")?;
         channel.editor.verb(question).await
     }
 
@@ -699,21 +692,21 @@ impl Editor for Clients {
     async fn settings(&self, wanted: &Wanted) -> Result<Vec<Told>, String> {
         match self.get(OWN) {
             Some(own) => own.editor.settings(wanted).await,
-            None => Err("the Emacs whose settings count is not there".to_string()),
+            None => Err(NO_SETTINGS.to_string()),
         }
     }
 
     async fn weigh(&self, change: &Change) -> Result<SettingFact, Unchanged> {
         match self.get(OWN) {
             Some(own) => own.editor.weigh(change).await,
-            None => Err(Unchanged::Refused("the Emacs whose settings count is not there".to_string())),
+            None => Err(Unchanged::Refused(NO_SETTINGS.to_string())),
         }
     }
 
     async fn set(&self, change: &Change, found: &SettingFact) -> Result<(), Unchanged> {
         match self.get(OWN) {
             Some(own) => own.editor.set(change, found).await,
-            None => Err(Unchanged::Refused("the Emacs whose settings count is not there".to_string())),
+            None => Err(Unchanged::Refused(NO_SETTINGS.to_string())),
         }
     }
 
@@ -898,7 +891,7 @@ mod tests {
     fn a_command_speaks_for_itself_alone() {
         let outbox = || Outbox::new(Box::new(|| {}));
         let cli = Channel::cli(3, 77, false, outbox()).origin(Some("chat-1"));
-        assert_eq!((cli.source, cli.session.0.as_str(), cli.rights.approve), (Source::Cli, "cli-77", false));
+        assert_eq!((cli.source, cli.session.0, cli.rights.approve), (Source::Cli, command_session(77), false));
         assert!(Channel::cli(3, 77, true, outbox()).origin(None).rights.approve);
         let tui = Channel::tui(3, "ab12", 77, true, outbox());
         let [one, other] = ["a", "b"].map(|digit| digit.repeat(64));

@@ -29,7 +29,7 @@ fn rules(who: &Channel) -> Result<(), String> {
         (Kind::Emacs, Some(doubt)) => Err(format!(
             "clients are granted rights, and sent away, in an Emacs that is shown to be one, and this one is not: {doubt}"
         )),
-        (Kind::Cli | Kind::Tui | Kind::Client | Kind::Mcp | Kind::Acp, _) => {
+        (Kind::Cli | Kind::Tui | Kind::Program(_), _) => {
             Err("clients are granted rights, and sent away, in Emacs alone: M-x passepartout-clients".to_string())
         }
     }

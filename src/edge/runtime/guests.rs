@@ -12,7 +12,7 @@ use crate::domain::signal::Origin;
 use crate::edge::editor::Editor;
 use crate::edge::engine::{Engine, Notify};
 use crate::edge::peers::{place, pulse};
-use crate::edge::runtime::clients::{Channel, Clients, Kind};
+use crate::edge::runtime::clients::{Channel, Clients, Kind, Program};
 use crate::edge::runtime::hall::{self, Door, Host};
 use crate::edge::runtime::request::Request;
 use crate::edge::runtime::requests::Asked;
@@ -153,15 +153,12 @@ impl Loop {
             ));
         }
         match (self.host, kind) {
-            (Host::Command, Kind::Emacs | Kind::Client) => {
+            (Host::Command, Kind::Emacs | Kind::Program(Program::Client)) => {
                 Some(format!("a passepartout command (process {process}) owns the store until it ends; then ask again"))
             }
             // These have no settings of their own to miss: a command of this machine is as good as another.
-            (Host::Command, Kind::Cli | Kind::Tui | Kind::Mcp | Kind::Acp) => None,
-            (
-                Host::Emacs | Host::Daemon,
-                Kind::Emacs | Kind::Cli | Kind::Tui | Kind::Client | Kind::Mcp | Kind::Acp,
-            ) => None,
+            (Host::Command, Kind::Cli | Kind::Tui | Kind::Program(Program::Mcp | Program::Acp)) => None,
+            (Host::Emacs | Host::Daemon, Kind::Emacs | Kind::Cli | Kind::Tui | Kind::Program(_)) => None,
         }
     }
 
@@ -169,7 +166,7 @@ impl Loop {
     pub(super) fn turns_away(&self, channel: &Channel, origin: &Origin, payload: &Sexp) -> bool {
         let begins = payload.name_at("sensor").is_some_and(|sensor| BEGIN.contains(&sensor));
         let Some(why) = self.closed_to(channel.kind).filter(|_| begins) else { return false };
-        let plans: Vec<_> = steps(payload).into_iter().filter_map(|(id, _)| self.engine.plan(&id)).collect();
+        let plans: Vec<_> = steps(payload).0.into_iter().filter_map(|(id, _)| self.engine.plan(&id)).collect();
         let session = plans.first().map_or(&origin.session, |plan| &plan.session).0.as_str();
         let tell = |kind: &str, action: &str, payload: Plist| {
             channel.outbox.send(kind, Some(session), payload.keyword("action", action));
@@ -180,7 +177,7 @@ impl Loop {
         }
         let turn = self.engine.new_turn().0;
         let named = || Plist::new().text("turn", turn.as_str());
-        tell("event", "turn-started", named().texts("decides", steps(payload).into_iter().map(|(id, _)| id)));
+        tell("event", "turn-started", named().texts("decides", steps(payload).0.into_iter().map(|(id, _)| id)));
         channel.outbox.send("stream-chunk", Some(session), named().text("text", ""));
         tell("response", "turn-done", named().text("status", "failed").text("text", why).flag("again", self.ending));
         true

@@ -20,6 +20,7 @@ use crate::edge::engine::turns::{Ask, Attached, BROKE, Decided, first_line};
 use crate::edge::runtime::clients::{Channel, ClientId, Clients};
 use crate::edge::runtime::{Event, show};
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -30,10 +31,18 @@ use tokio::sync::mpsc;
 /// How long a stopped turn may take to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a lane has to do, and for whom.
+/// What a lane has to do.
 struct Task {
-    client: ClientId,
+    /// Who set it off, and who asked the same again by its name.
+    wanted: Vec<Who>,
     work: Work,
+}
+
+/// A client, and the conversation as it knows it: who joins a turn by its name may have called its own otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Who {
+    client: ClientId,
+    called: SessionId,
 }
 
 enum Work {
@@ -72,6 +81,14 @@ struct Replaced {
 }
 
 impl Work {
+    /// Returns the name of the question that it is, and whether its asker may see what is private.
+    fn named(&self) -> Option<(&Once, bool)> {
+        match self {
+            Work::Ask(ask, Wanted { once: Some(once), .. }) => Some((once, ask.origin.rights.see_private)),
+            Work::Ask(_, Wanted { once: None, .. }) | Work::Decide { .. } | Work::Repl { .. } | Work::Say(_) | Work::Report(_) => None,
+        }
+    }
+
     /// Returns whether it is a command that is answered while a turn of its conversation goes on.
     fn runs_beside(&self) -> bool {
         matches!(self, Work::Ask(ask, _) if runs_beside(&ask.text))
@@ -97,7 +114,7 @@ pub(super) struct Lanes {
     inbox: mpsc::UnboundedSender<Event>,
     lanes: HashMap<SessionId, Lane>,
     /// Who asked in a conversation last: its answers are shown there, whoever decides about a plan of it.
-    homes: HashMap<SessionId, ClientId>,
+    homes: HashMap<SessionId, Who>,
 }
 
 impl Drop for Lanes {
@@ -126,21 +143,29 @@ impl Lanes {
         self.lanes.is_empty()
     }
 
-    /// A client has gone: what it had set off is stopped, and what waited behind that is dropped.
+    /// A client has gone: what it had set off is stopped, unless somebody else asked the same, and what waited behind that
+    /// is dropped.
     pub(super) fn leave(&mut self, client: ClientId) {
-        let theirs: Vec<SessionId> =
-            self.homes.iter().filter(|(_, home)| **home == client).map(|(session, _)| session.clone()).collect();
-        for session in theirs {
-            self.homes.remove(&session);
-            self.engine.end_conversation(&session);
-        }
         for lane in self.lanes.values_mut() {
-            lane.queue.retain(|task| task.client != client);
+            lane.queue.iter_mut().for_each(|task| task.wanted.retain(|who| who.client != client));
+            lane.queue.retain(|task| !task.wanted.is_empty());
         }
-        let theirs = |lane: &Lane| lane.running.as_ref().is_some_and(|running| running.turn.client == client);
-        let sessions: Vec<SessionId> =
-            self.lanes.iter().filter(|(_, lane)| theirs(lane)).map(|(session, _)| session.clone()).collect();
-        for session in sessions {
+        let stops = |lane: &Lane| lane.running.as_ref().is_some_and(|running| running.turn.loses(client));
+        let stopped: Vec<SessionId> =
+            self.lanes.iter().filter(|(_, lane)| stops(lane)).map(|(session, _)| session.clone()).collect();
+        let theirs: Vec<SessionId> =
+            self.homes.iter().filter(|(_, home)| home.client == client).map(|(session, _)| session.clone()).collect();
+        for session in theirs {
+            let running = self.lanes.get(&session).and_then(|lane| lane.running.as_ref());
+            match running.and_then(|running| running.turn.heir(client)) {
+                Some(heir) => drop(self.homes.insert(session, heir)),
+                None => {
+                    self.homes.remove(&session);
+                    self.engine.end_conversation(&session);
+                }
+            }
+        }
+        for session in stopped {
             self.stop(&session);
         }
     }
@@ -157,6 +182,7 @@ impl Lanes {
             self.engine.stay_for(&origin.session);
         }
         match payload.text_at("once").map(Once::read).transpose() {
+            Ok(Some(once)) if self.joins(client, &origin, &once, payload.flag_at("waits")) => {}
             Ok(once) => {
                 let ask = asked(origin, payload, blotted);
                 let exact = payload.text_at("exact").map(|file| {
@@ -167,6 +193,38 @@ impl Lanes {
             }
             Err(why) => self.say(client, origin.session, format!("{why}; nobody was asked.")),
         }
+    }
+
+    /// Has who asks a question again by its name hear the turn that it is, which goes on or waits here, as if it had asked
+    /// first. Returns whether it does.
+    fn joins(&mut self, client: ClientId, origin: &Origin, once: &Once, stays: bool) -> bool {
+        let who = Who { client, called: origin.session.clone() };
+        let Some(session) = self.joined(&who, once, origin.rights.see_private) else { return false };
+        if stays {
+            self.engine.stay_for(&session);
+        }
+        self.homes.insert(session, who);
+        let _ = self.inbox.send(Event::Status);
+        true
+    }
+
+    /// Returns the conversation of the question that was joined. A client knows its turns by their order: what it would
+    /// hear before something that it asked earlier is not joined.
+    fn joined(&mut self, who: &Who, once: &Once, sees: bool) -> Option<SessionId> {
+        let waits = |task: &Task| task.wanted.contains(who);
+        let lane = self.lanes.get(&who.called);
+        let runs = |lane: &Lane| lane.running.as_ref().is_some_and(|running| running.turn.is_named(once));
+        if let Some((session, goes_on)) = self.lanes.iter().find(|(_, lane)| runs(lane)) {
+            let may = lane.is_none_or(|lane| !lane.queue.iter().any(waits));
+            let (channel, running) = (self.clients.get(who.client)?, goes_on.running.as_ref()?);
+            return (may && running.turn.join(channel, who, sees)).then(|| session.clone());
+        }
+        let lane = self.lanes.get_mut(&who.called)?;
+        let of = |task: &Task| task.work.named().is_some_and(|(name, private)| name == once && (sees || !private));
+        let at = lane.queue.iter().position(of)?;
+        let may = !lane.queue.iter().skip(at).any(waits);
+        lane.queue.get_mut(at).filter(|_| may)?.wanted.push(who.clone());
+        Some(who.called.clone())
     }
 
     /// Queues a slash command, without its slash.
@@ -189,14 +247,14 @@ impl Lanes {
     /// Queues a line of a REPL.
     pub(super) fn repl(&mut self, client: ClientId, origin: Origin, line: String, payload: &Sexp) {
         let session = origin.session.clone();
-        self.homes.insert(session.clone(), client);
+        self.homes.insert(session.clone(), Who { client, called: session.clone() });
         self.queue(client, session, Work::Repl { origin, line, folder: folder_in(payload) });
     }
 
     /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
     fn take(&mut self, client: ClientId, ask: Ask, wanted: Wanted) {
         let here = ask.origin.session.clone();
-        self.homes.insert(here.clone(), client);
+        self.homes.insert(here.clone(), Who { client, called: here.clone() });
         let elsewhere = self
             .engine
             .typed_decision(&ask.text)
@@ -221,8 +279,8 @@ impl Lanes {
     /// Queues what came of work that a conversation handed over, for whoever is there; it is in the store in any case.
     pub(super) fn report(&mut self, reported: Box<Reported>) {
         let session = shown_in(&reported.finished.session);
-        if let Some(client) = self.homes.get(&session).copied() {
-            self.queue(client, session, Work::Report(reported));
+        if let Some(home) = self.homes.get(&session).cloned() {
+            self.queue_for(home, session, Work::Report(reported));
         }
     }
 
@@ -239,22 +297,31 @@ impl Lanes {
         self.queue(client, session, Work::Decide { origin, plans, decided });
     }
 
-    /// Stops the running turn of a session when it is one of this client's.
+    /// Stops the running turn of a session when it is one of this client's, by whatever name that knows the session.
     pub(super) fn interrupt(&mut self, client: ClientId, session: &SessionId) {
-        let running = self.lanes.get(session).and_then(|lane| lane.running.as_ref());
-        if running.is_some_and(|running| running.turn.is_heard_by(client)) {
-            self.stop(session);
+        let heard = |lane: &Lane| lane.running.as_ref().is_some_and(|running| running.turn.is_heard_by(client));
+        if self.lanes.get(session).is_some_and(heard) {
+            return self.stop(session);
+        }
+        let who = Who { client, called: session.clone() };
+        let joined = |lane: &Lane| lane.running.as_ref().is_some_and(|running| running.turn.was_joined_by(&who));
+        if let Some(at) = self.lanes.iter().find(|(_, lane)| joined(lane)).map(|(at, _)| at.clone()) {
+            self.stop(&at);
         }
     }
 
     /// Drops the questions of this client that wait in a session behind a turn that goes on; the turn itself does.
     pub(super) fn drop_waiting(&mut self, client: ClientId, session: &SessionId) {
         let Some(lane) = self.lanes.get_mut(session) else { return };
-        let is_theirs = |task: &Task| task.client == client && matches!(task.work, Work::Ask(..));
-        let (dropped, stays): (VecDeque<Task>, _) = std::mem::take(&mut lane.queue).into_iter().partition(is_theirs);
-        lane.queue = stays;
-        for task in dropped {
-            let (turn, _) = self.begun(session, task);
+        let mut dropped = Vec::new();
+        lane.queue.retain_mut(|task| {
+            let is_theirs = |who: &Who| who.client == client && matches!(task.work, Work::Ask(..));
+            dropped.extend(task.wanted.extract_if(.., |who| is_theirs(&*who)));
+            !task.wanted.is_empty()
+        });
+        for who in dropped {
+            // Who asked the same beside it waits on.
+            let (turn, _) = self.begun(session, Task { wanted: vec![who], work: Work::Say(String::new()) });
             turn.end_as(Ending::Interrupted, "Stopped before it began; nobody was asked.");
         }
     }
@@ -263,7 +330,7 @@ impl Lanes {
     pub(super) fn close(&mut self, client: ClientId, session: &SessionId) {
         self.drop_waiting(client, session);
         self.interrupt(client, session);
-        if self.homes.get(session) == Some(&client) {
+        if self.homes.get(session).is_some_and(|home| home.client == client) {
             self.homes.remove(session);
             self.engine.end_conversation(session);
         }
@@ -303,7 +370,11 @@ impl Lanes {
     }
 
     fn queue(&mut self, client: ClientId, session: SessionId, work: Work) {
-        let task = Task { client, work };
+        self.queue_for(Who { client, called: shown_in(&session) }, session, work);
+    }
+
+    fn queue_for(&mut self, who: Who, session: SessionId, work: Work) {
+        let task = Task { wanted: vec![who], work };
         let lane = self.lanes.entry(session.clone()).or_default();
         // Where something waits already, clients could not tell whose turn it is.
         if lane.running.is_some() && lane.queue.is_empty() && task.work.runs_beside() {
@@ -321,13 +392,19 @@ impl Lanes {
     }
 
     /// Makes the turn of what is to be done, and tells that it has started.
-    fn begun(&self, session: &SessionId, Task { client, work }: Task) -> (Turn, Work) {
+    fn begun(&self, session: &SessionId, Task { wanted, work }: Task) -> (Turn, Work) {
         let engine = self.engine.clone();
+        let asker = wanted.first().map(|who| who.client);
         // Who set it off hears it, and where its conversation is.
-        let home = self.homes.get(&shown_in(session)).copied().filter(|home| *home != client);
-        let hearers: Vec<Arc<Channel>> =
-            [Some(client), home].into_iter().flatten().filter_map(|id| self.clients.get(id)).collect();
-        let hearers: Arc<[Arc<Channel>]> = hearers.into();
+        let home = self.homes.get(&shown_in(session)).filter(|home| wanted.iter().all(|who| who.client != home.client));
+        let home = home.cloned().map(|home| (home, false));
+        let hearers = wanted.into_iter().map(|who| (who, true)).chain(home);
+        let hearers = hearers.filter_map(|(Who { client, called }, wants)| {
+            Some(Hearer { channel: self.clients.get(client)?, called, wants })
+        });
+        let named = work.named().map(|(once, private)| (once.clone(), private));
+        let said = named.as_ref().map(|_| String::new());
+        let heard = Arc::new(Mutex::new(Heard { hearers: hearers.collect(), said, over: false }));
         let asked = match &work {
             Work::Ask(ask, _) => first_line(&ask.text),
             Work::Decide { plans, .. } => first_line(&format!("decision about {}", plans.join(", "))),
@@ -336,12 +413,12 @@ impl Lanes {
             Work::Report(reported) => first_line(&format!("report of the task: {}", reported.task)),
         };
         let exact = match &work {
-            Work::Ask(_, wanted) => wanted.exact.clone(),
+            Work::Ask(_, Wanted { exact, .. }) => asker.zip(exact.clone()),
             Work::Decide { .. } | Work::Repl { .. } | Work::Say(_) | Work::Report(_) => None,
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
         let _going = Arc::new(engine.goes_on(&name));
-        let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, exact, began, _going };
+        let turn = Turn { engine, heard, named, session: session.clone(), name, asked, exact, began, _going };
         turn.begin(&work);
         (turn, work)
     }
@@ -361,19 +438,50 @@ impl Lanes {
     }
 }
 
+/// Of what a turn said so many bytes are kept for who asks the same again meanwhile.
+const SAID_AGAIN: usize = 1 << 20;
+
+/// Who is told of a turn, and what it said up to now.
+struct Heard {
+    hearers: Vec<Hearer>,
+    /// `None` when it cannot be joined.
+    said: Option<String>,
+    /// Its end was told.
+    over: bool,
+}
+
+/// One that is told of a turn.
+struct Hearer {
+    channel: Arc<Channel>,
+    /// The conversation, as it knows it.
+    called: SessionId,
+    /// The turn is its own, and goes on for as long as one such is there.
+    wants: bool,
+}
+
+impl Hearer {
+    fn tell(&self, turn: &Turn, kind: &str, payload: Plist) {
+        let payload = match self.called == shown_in(&turn.session) {
+            true => payload,
+            false => payload.replaced("session", Sexp::text(self.called.0.as_str())),
+        };
+        self.channel.outbox.send(kind, Some(&self.called.0), payload);
+    }
+}
+
 /// One turn of a lane.
 #[derive(Clone)]
 struct Turn {
     engine: Arc<Engine>,
-    /// Who set it off.
-    client: ClientId,
     /// Who is told of it.
-    hearers: Arc<[Arc<Channel>]>,
+    heard: Arc<Mutex<Heard>>,
+    /// The name of the question that it is, and whether its asker may see what is private.
+    named: Option<(Once, bool)>,
     session: SessionId,
     name: TurnId,
     asked: String,
     /// What the answer is to replace, when who asked wants its words as they are.
-    exact: Option<Arc<Replaced>>,
+    exact: Option<(ClientId, Arc<Replaced>)>,
     began: jiff::Timestamp,
     /// It goes on as long as anybody has to do with it.
     _going: Arc<Going>,
@@ -381,27 +489,98 @@ struct Turn {
 
 impl Turn {
     fn is_heard_by(&self, client: ClientId) -> bool {
-        self.client == client || self.hearers.iter().any(|channel| channel.id == client)
+        self.heard.lock().hearers.iter().any(|hearer| hearer.channel.id == client)
+    }
+
+    fn is_named(&self, once: &Once) -> bool {
+        self.named.as_ref().is_some_and(|(name, _)| name == once)
+    }
+
+    /// Returns whether somebody joined it out of a conversation that it calls so.
+    fn was_joined_by(&self, who: &Who) -> bool {
+        let is = |hearer: &Hearer| hearer.channel.id == who.client && hearer.called == who.called && hearer.wants;
+        who.called != shown_in(&self.session) && self.heard.lock().hearers.iter().any(is)
+    }
+
+    /// Lets a client hear it that asks the same again, from its beginning; returns whether it does. None does when it is
+    /// over, hears it already, may see less than who asked first, or when too much was said to be said again.
+    fn join(&self, channel: Arc<Channel>, who: &Who, sees: bool) -> bool {
+        let private = self.named.as_ref().is_none_or(|(_, private)| *private);
+        let mut heard = self.heard.lock();
+        let hears = heard.hearers.iter().any(|hearer| hearer.channel.id == channel.id);
+        let Some(said) = heard.said.as_deref().filter(|_| !heard.over && !hears && (sees || !private)) else {
+            return false;
+        };
+        let started = Plist::new().keyword("action", "turn-started").text("turn", self.name.0.as_str());
+        channel.outbox.send("event", Some(&who.called.0), started);
+        channel.outbox.stream(&who.called.0, &self.name.0, Streamed::Text(said));
+        heard.hearers.push(Hearer { channel, called: who.called.clone(), wants: true });
+        true
+    }
+
+    /// A client hears no more of it. Returns whether it is to be stopped then, as it was the last that wanted it; who
+    /// goes on to be there, and lost its rights, is told of an end otherwise.
+    fn loses(&self, client: ClientId) -> bool {
+        let mut heard = self.heard.lock();
+        let (theirs, others): (Vec<&Hearer>, Vec<&Hearer>) =
+            heard.hearers.iter().filter(|hearer| hearer.wants).partition(|hearer| hearer.channel.id == client);
+        match (theirs.first(), others.is_empty()) {
+            (None, _) => false,
+            (Some(_), true) => true,
+            (Some(hearer), false) => {
+                let why = "This goes on for who asked the same; nothing more of it is told here.";
+                hearer.tell(self, "stream-chunk", self.last_chunk());
+                hearer.tell(self, "response", self.ending(Ending::Interrupted, why));
+                heard.hearers.retain(|hearer| hearer.channel.id != client);
+                false
+            }
+        }
+    }
+
+    /// Returns who wants it beside a client, when it is a question that several may ask by its name.
+    fn heir(&self, client: ClientId) -> Option<Who> {
+        self.named.as_ref()?;
+        let heard = self.heard.lock();
+        let heir = heard.hearers.iter().find(|hearer| hearer.wants && hearer.channel.id != client)?;
+        Some(Who { client: heir.channel.id, called: heir.called.clone() })
     }
 
     fn tell(&self, kind: &str, payload: Plist) {
-        for channel in self.hearers.iter() {
-            channel.outbox.send(kind, Some(&shown_in(&self.session).0), payload.clone());
-        }
+        self.heard.lock().hearers.iter().for_each(|hearer| hearer.tell(self, kind, payload.clone()));
     }
 
     /// Tells how an act stands: what it is about, to those who may see that.
     fn tell_act(&self, act: &Act) {
-        for channel in self.hearers.iter() {
-            let payload = show::act(&self.name, act, channel.rights().see_private);
-            channel.outbox.send("event", Some(&shown_in(&self.session).0), payload);
+        for hearer in &self.heard.lock().hearers {
+            hearer.tell(self, "event", show::act(&self.name, act, hearer.channel.rights().see_private));
         }
     }
 
     fn stream(&self, piece: Streamed<'_>) {
-        for channel in self.hearers.iter() {
-            channel.outbox.stream(&shown_in(&self.session).0, &self.name.0, piece);
+        let mut heard = self.heard.lock();
+        for Hearer { channel, called, .. } in &heard.hearers {
+            channel.outbox.stream(&called.0, &self.name.0, piece);
         }
+        if let Streamed::Text(text) = piece {
+            heard.said = heard.said.take().filter(|said| said.len() + text.len() <= SAID_AGAIN);
+            if let Some(said) = heard.said.as_mut() {
+                said.push_str(text);
+            }
+        }
+    }
+
+    /// Tells its end, one client in other words; nobody joins it any more.
+    fn tell_end(&self, payload: Plist, other: Option<(ClientId, Plist)>) {
+        let mut heard = self.heard.lock();
+        for hearer in &heard.hearers {
+            hearer.tell(self, "stream-chunk", self.last_chunk());
+            let payload = match &other {
+                Some((client, payload)) if *client == hearer.channel.id => payload,
+                Some(_) | None => &payload,
+            };
+            hearer.tell(self, "response", payload.clone());
+        }
+        (heard.said, heard.over) = (None, true);
     }
 
     /// Tells that it has started, and what it goes on from: in the order in which turns begin.
@@ -491,9 +670,8 @@ impl Turn {
     /// Ends the turn of a question that was asked before: how that one stands.
     fn was_asked(&self, before: &Before) {
         let payload = Plist::new().keyword("action", "turn-done").text("turn", self.name.0.as_str());
-        self.end_stream();
         let payload = payload.text("status", before.stands.status()).text("before", before.turn.0.as_str());
-        self.tell("response", payload.text("text", format!("{}.", exact(&before.to_string()))));
+        self.tell_end(payload.text("text", format!("{}.", exact(&before.to_string()))), None);
     }
 
     /// Ends the turn as failed, with why.
@@ -503,24 +681,25 @@ impl Turn {
 
     /// Ends the turn without a report.
     fn end_as(&self, ending: Ending, why: &str) {
-        let text = crate::domain::inert::inert(why);
-        let payload = Plist::new().keyword("action", "turn-done").text("turn", self.name.0.as_str());
-        self.end_stream();
-        self.tell("response", payload.text("status", ending.name()).text("text", text));
+        self.tell_end(self.ending(ending, why), None);
     }
 
-    fn end_stream(&self) {
-        self.tell("stream-chunk", Plist::new().text("turn", self.name.0.as_str()).text("text", ""));
+    fn ending(&self, ending: Ending, why: &str) -> Plist {
+        let payload = Plist::new().keyword("action", "turn-done").text("turn", self.name.0.as_str());
+        payload.text("status", ending.name()).text("text", crate::domain::inert::inert(why))
+    }
+
+    fn last_chunk(&self) -> Plist {
+        Plist::new().text("turn", self.name.0.as_str()).text("text", "")
     }
 
     /// Returns the heading that a turn looked at, for those who may see whatever it is.
     fn focus(&self, finished: &Finished) -> Option<String> {
-        let sees = self.hearers.iter().all(|channel| channel.rights().see_private);
+        let sees = self.heard.lock().hearers.iter().all(|hearer| hearer.channel.rights().see_private);
         finished.report.focus.as_ref().filter(|_| sees).map(|id| exact(id.as_str()))
     }
 
     fn done(&self, finished: &Finished) {
-        self.end_stream();
         let labels = finished.report.conversation.labels;
         let privacy = labels.privacy.max(self.engine.known_privacy(&finished.session));
         let refused = self.engine.refusals(&finished.report);
@@ -544,16 +723,12 @@ impl Turn {
             Privacy::Private => payload.flag("private", true),
             Privacy::Warn | Privacy::Ask => payload.text("private", privacy.word()),
         };
-        for channel in self.hearers.iter() {
-            let payload = match self.exact.as_deref() {
-                // Nobody else is told words that are not inert.
-                Some(Replaced { file, text }) if channel.id == self.client => {
-                    show::as_it_is(payload.clone(), &finished.report, file, text)
-                }
-                Some(_) | None => payload.clone(),
-            };
-            channel.outbox.send("response", Some(&shown_in(&self.session).0), payload);
-        }
+        // Nobody but who asked first is told words that are not inert.
+        let exact = self.exact.as_ref().map(|(asker, replaced)| {
+            let Replaced { file, text } = replaced.as_ref();
+            (*asker, show::as_it_is(payload.clone(), &finished.report, file, text))
+        });
+        self.tell_end(payload, exact);
     }
 }
 
@@ -879,6 +1054,85 @@ mod tests {
         lanes.interrupt(OWN, &session);
         assert_eq!(done(&mut lanes, &mut events).await.0, "interrupted");
         assert!(!lanes.busy(OWN) && lanes.are_empty());
+    }
+
+    /// Waits for the end of a turn.
+    async fn next_end(lanes: &mut Lanes, events: &mut mpsc::UnboundedReceiver<Event>) {
+        loop {
+            let event = tokio::time::timeout(Duration::from_secs(20), events.recv()).await;
+            if let Event::TurnDone(session, turn) = event.expect("it comes in time").expect("there are events") {
+                return lanes.finished(&session, &turn);
+            }
+        }
+    }
+
+    /// Returns what a client was told up to now.
+    fn told(lanes: &Lanes, client: ClientId) -> String {
+        lanes.clients.get(client).expect("it is there").outbox.receive(1 << 20).concat()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_question_that_is_asked_again_by_its_name_is_one_turn_for_all_who_ask() {
+        let mut config = config();
+        let listening = silent(&mut config);
+        let (mut lanes, mut events) = lanes(config, Bombs::default()).await;
+        let (cli, other, stranger) = (7, 8, 9);
+        let outbox = || Outbox::new(Box::new(|| {}));
+        for (id, process) in [(cli, 70), (other, 80)] {
+            lanes.clients.join(Channel::cli(id, process, false, outbox()));
+        }
+        lanes.clients.join(Channel::client(stranger, "ab12", None, outbox()));
+        let ask = |lanes: &mut Lanes, client: ClientId, chat: &str, digit: &str| {
+            let origin = lanes.clients.get(client).expect("it is there").origin(Some(chat));
+            let payload = Plist::new().text("text", "hello").text("once", digit.repeat(64)).build();
+            lanes.ask(client, origin, &payload, &|text| text.to_string());
+        };
+        let count = |heard: &str, what: &str| heard.matches(what).count();
+        ask(&mut lanes, OWN, "chat", "a");
+        // Once the model is asked, the name is stored.
+        let asked = tokio::task::spawn_blocking(move || (listening.accept().expect("it is asked"), listening));
+        let _asked = tokio::time::timeout(Duration::from_secs(20), asked).await.expect("in time").expect("it is asked");
+        ask(&mut lanes, OWN, "chat", "b");
+        ask(&mut lanes, cli, "", "a");
+        let heard = told(&lanes, cli);
+        assert_eq!((count(&heard, ":turn-started"), lanes.lanes.len()), (1, 1), "{heard}");
+        // Who may see less hears nothing of it.
+        ask(&mut lanes, stranger, "x", "a");
+        assert_eq!(lanes.lanes.len(), 2);
+        next_end(&mut lanes, &mut events).await;
+        let heard = told(&lanes, stranger);
+        assert!(heard.contains("cannot be listened to from here"), "{heard}");
+        // What waits is joined as well, in its own conversation.
+        ask(&mut lanes, OWN, "chat", "b");
+        let session = SessionId("chat".to_string());
+        let waits = |lanes: &Lanes| lanes.lanes.get(&session).map(|lane| lane.queue.len());
+        assert_eq!(waits(&lanes), Some(2), "a client that waits for it already waits for another turn");
+        lanes.drop_waiting(OWN, &session);
+        assert_eq!(waits(&lanes), Some(0));
+        // The first one goes, and the turn goes on for the other one, which is where the conversation is now.
+        lanes.leave(OWN);
+        assert!(lanes.busy(cli));
+        let heard = told(&lanes, OWN);
+        assert!(heard.contains("nothing more of it is told here"), "{heard}");
+        assert_eq!(lanes.homes.get(&session).map(|home| home.client), Some(cli));
+        // By its own name it stops it.
+        ask(&mut lanes, other, "", "a");
+        lanes.leave(cli);
+        assert_eq!(lanes.homes.get(&session).map(|home| home.client), Some(other));
+        let called = lanes.clients.get(other).expect("it is there").origin(None).session;
+        lanes.interrupt(other, &called);
+        next_end(&mut lanes, &mut events).await;
+        assert!(lanes.are_empty());
+        let heard = told(&lanes, other);
+        assert!(
+            heard.contains(":status \"interrupted\"") && heard.contains(&format!(":session \"{}\"", called.0)),
+            "{heard}"
+        );
+        // Who is the last one to want it takes it along.
+        ask(&mut lanes, other, "", "c");
+        lanes.leave(other);
+        next_end(&mut lanes, &mut events).await;
+        assert!(lanes.are_empty());
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -280,15 +280,22 @@ async fn attend(engine: Arc<Engine>, registry: Arc<Clients>, ears: Ears, read: R
 /// A decision names at most so many steps.
 const STEPS: usize = 200;
 
-/// Returns the steps that a decision names, each with the hash that was shown.
-fn steps(payload: &Sexp) -> Vec<(String, String)> {
+/// Returns the steps that a decision names, each with the hash that was shown; and why it does not count, when it names
+/// more than are decided about at once.
+fn steps(payload: &Sexp) -> (Vec<(String, String)>, Option<String>) {
     let step = |step: &Sexp| {
         let text = |key: &str| step.text_at(key).unwrap_or("").to_string();
         (text("plan"), text("shown"))
     };
     match payload.list_at("steps") {
-        [] => vec![step(payload)],
-        steps => steps.iter().take(STEPS).map(step).collect(),
+        [] => (vec![step(payload)], None),
+        steps => {
+            let why = format!(
+                "{} plans were decided about at once, and {STEPS} can be: nothing was done; decide about fewer at a time.",
+                steps.len()
+            );
+            (steps.iter().take(STEPS).map(step).collect(), Some(why).filter(|_| steps.len() > STEPS))
+        }
     }
 }
 
@@ -535,11 +542,11 @@ impl Loop {
             },
             Some("plan-displayed") => reading.lock().note_displayed(&self.engine, text("plan"), text("shown")),
             Some("approval") => {
-                let steps = steps(payload);
-                let unseen = {
+                let (steps, many) = steps(payload);
+                let unseen = many.or_else(|| {
                     let reading = reading.lock();
                     steps.iter().find_map(|(plan, shown)| reading.unseen(&self.engine, plan, shown))
-                };
+                });
                 let plans = steps.iter().map(|(plan, _)| plan.clone()).collect();
                 let approve = |(plan, shown)| (plan, Decided::Approve { shown });
                 let decided = unseen.map_or_else(|| Ok(steps.into_iter().map(approve).collect()), Err);
@@ -552,9 +559,10 @@ impl Loop {
                     true => Decided::Stop { reason: reason.clone() },
                     false => Decided::Deny { reason: reason.clone() },
                 };
-                let plans: Vec<String> = steps(payload).into_iter().map(|(plan, _)| plan).collect();
-                let decided = plans.iter().map(|plan| (plan.clone(), no())).collect();
-                self.lanes.decide(id, origin, plans, Ok(decided));
+                let (steps, many) = steps(payload);
+                let plans: Vec<String> = steps.into_iter().map(|(plan, _)| plan).collect();
+                let decided = many.map_or_else(|| Ok(plans.iter().map(|plan| (plan.clone(), no())).collect()), Err);
+                self.lanes.decide(id, origin, plans, decided);
             }
             Some("interrupt") if payload.flag_at("closed") => self.lanes.close(id, &origin.session),
             Some("interrupt") if payload.flag_at("waiting") => self.lanes.drop_waiting(id, &origin.session),

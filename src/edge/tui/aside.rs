@@ -204,13 +204,16 @@ mod tests {
         );
         let pulls = terms.leash.clone();
         let watching = std::thread::spawn(move || {
-            while !seen.exists() {
+            let begun = std::time::Instant::now();
+            while !seen.exists() && begun.elapsed() < std::time::Duration::from_secs(60) {
                 std::thread::yield_now();
             }
+            // Also an editor that never began ends by it.
             pulls.pull(rustix::process::Signal::TERM);
+            seen.exists()
         });
         let edited = edit(&editor, "as it was", &draft, &terms);
-        watching.join().expect("it is pulled");
+        assert!(watching.join().expect("it watches"), "the editor never began");
         let lies = format!("; what was written is in {}", draft.display());
         assert!(edited.as_ref().is_err_and(|why| why.ends_with(&lies)), "{edited:?}");
         let kept = std::fs::read_to_string(&draft).expect("it is there");

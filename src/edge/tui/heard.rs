@@ -2,7 +2,7 @@
 
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::tui::parts::{Over, Plan, Said, Status, Turn, What};
+use crate::edge::tui::parts::{Act, Over, Plan, Said, Status, Turn, What};
 use crate::edge::tui::reader::{Of, Reader};
 use crate::edge::tui::show;
 use crate::edge::tui::state::{Effect, State};
@@ -255,7 +255,8 @@ impl State {
         }
         for deed in deeds.iter().take(ACTIONS) {
             let text = |key: &str| deed.text_at(key).unwrap_or_default().to_string();
-            self.gates.last.push((text("verdict"), text("summary")));
+            let plan = deed.text_at("plan").map(str::to_string);
+            self.gates.last.push(Act { verdict: text("verdict"), summary: text("summary"), plan });
             for opinion in deed.list_at("opinions") {
                 let verdict = opinion.text_at("verdict").unwrap_or_default();
                 if matches!(verdict, "ask" | "deny") {

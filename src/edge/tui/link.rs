@@ -39,7 +39,7 @@ pub async fn live(store: &Path, home: Arc<dyn Home>, events: mpsc::Sender<Event>
         let begun = Instant::now();
         let ended = match connect(store, &Said::plain(As::Tui), home.as_ref()).await {
             Ok(joined) => {
-                let (version, here) = (env!("CARGO_PKG_VERSION").to_string(), home.is_here().await);
+                let (version, here) = (env!("CARGO_PKG_VERSION").to_string(), home.is_here());
                 let up = Linked::Up { version, here, doubt: joined.doubt.clone() };
                 // What was said to the one before is not for this one.
                 while out.try_recv().is_ok() {}

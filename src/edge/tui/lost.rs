@@ -5,6 +5,10 @@ use crate::edge::tui::parts::{Asked, Over};
 use crate::edge::tui::reader::Of;
 use crate::edge::tui::state::{Effect, State};
 use crate::edge::tui::transcript::Kind;
+use crate::edge::tui::wrap::clipped;
+
+/// So many columns of a question say which one it is.
+const LINE: usize = 60;
 
 impl State {
     /// What was under way is lost; whether it was done is not known.
@@ -61,15 +65,27 @@ impl State {
         let payload = message.get("payload").unwrap_or(&empty);
         match payload.name_at("sensor") {
             Some("user-input" | "user-command" | "repl-eval") => {
-                self.asked.pop_back();
+                // Of several that are asked again at once, another one may stand last. A command has no name.
+                let at = self.asked.iter().position(|asked| asked.again.as_deref() == Some(text));
+                let at = at.or_else(|| self.asked.iter().rposition(|asked| asked.again.is_none()));
+                drop(at.and_then(|at| self.asked.remove(at)));
                 let (line, code) = (payload.text_at("line"), payload.text_at("code"));
                 let typed = payload.text_at("text").map(str::to_string);
                 let typed = typed.or_else(|| line.map(|line| format!("/{line}")));
                 let typed = typed.or_else(|| code.map(|code| format!("/eval {code}")));
-                if let Some(typed) = typed.filter(|_| self.input.is_empty()) {
-                    self.input.set(&typed);
+                match typed.filter(|typed| !typed.is_empty()) {
+                    Some(typed) if self.input.is_empty() => {
+                        self.input.set(&typed);
+                        self.note(Kind::Warning, "That was not sent: the connection takes nothing just now.");
+                    }
+                    Some(typed) => {
+                        let line = clipped(typed.lines().next().unwrap_or_default(), LINE);
+                        let text =
+                            format!("“{line}” was not sent: the connection takes nothing just now. Ask it again.");
+                        self.note(Kind::Warning, &text);
+                    }
+                    None => self.note(Kind::Warning, "That was not sent: the connection takes nothing just now."),
                 }
-                self.note(Kind::Warning, "That was not sent: the connection takes nothing just now.");
             }
             Some("approval" | "denial") => {
                 let plan = payload.text_at("plan").unwrap_or_default().to_string();

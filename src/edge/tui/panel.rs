@@ -1,6 +1,7 @@
 //! The side panel: what is in focus, what the gates said, what it costs, and what was changed. No model is asked for it.
 
 use crate::domain::inert::exact;
+use crate::edge::tui::parts::Act;
 use crate::edge::tui::show::sign;
 use crate::edge::tui::state::State;
 use crate::edge::tui::theme::Part;
@@ -49,13 +50,14 @@ fn lines(state: &State, width: usize) -> Vec<Line<'static>> {
     part("Being done", state.doing().into_iter().map(|words| (Part::Warning, words)).collect());
     let plans = state.plans.iter().filter(|plan| plan.status == "pending");
     part("Waits for you", plans.map(|plan| (Part::Warning, format!("{} {}", plan.id, plan.title))).collect());
-    let last = state.gates.last.iter().map(|(verdict, summary)| {
-        let how = match verdict.as_str() {
+    let last = state.gates.last.iter().map(|act| {
+        let verdict = stands(state, act);
+        let how = match verdict {
             "pass" => Part::Good,
             "ask" => Part::Warning,
             _ => Part::Bad,
         };
-        (how, format!("{} {summary}", sign(verdict)))
+        (how, format!("{} {}", sign(verdict), act.summary))
     });
     part("Last actions", last.collect());
     let counts = state.gates.counts.iter();
@@ -75,6 +77,16 @@ fn lines(state: &State, width: usize) -> Vec<Line<'static>> {
         state.files.iter().map(|file| (Part::Plain, end_of(file, width.saturating_sub(2)))).collect(),
     );
     out
+}
+
+/// Returns what became of an action: of one that waited, what was decided, once that is known.
+fn stands<'a>(state: &State, act: &'a Act) -> &'a str {
+    let plan = act.plan.as_ref().and_then(|id| state.plans.iter().find(|plan| plan.id == *id));
+    match plan.map(|plan| plan.status.as_str()) {
+        Some("approved" | "done") => "pass",
+        Some("pending") | None => &act.verdict,
+        Some(_) => "deny",
+    }
 }
 
 fn context(state: &State) -> Vec<(Part, String)> {

@@ -127,11 +127,22 @@ pub struct Spent {
     pub model: Option<String>,
 }
 
+/// An action of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Act {
+    /// What the gates said of it, in a word.
+    pub verdict: String,
+    /// What it does, in a line.
+    pub summary: String,
+    /// The plan that it waited as, if it did.
+    pub plan: Option<String>,
+}
+
 /// What the gates said of the last turn, and in all.
 #[derive(Clone, Debug, Default)]
 pub struct Gates {
-    /// A line for each action of the last turn.
-    pub last: Vec<(String, String)>,
+    /// Each action of the last turn.
+    pub last: Vec<Act>,
     /// How often each gate asked or denied.
     pub counts: BTreeMap<String, (usize, usize)>,
 }

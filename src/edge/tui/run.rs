@@ -319,12 +319,12 @@ impl Running {
         }
         self.screen.leave();
         let (held, what) = (self.held.clone(), aside.clone());
-        let (home, runtime) = (self.home.clone(), tokio::runtime::Handle::current());
+        let home = self.home.clone();
         let terms = Terms {
             cache: self.cache.clone(),
             options: self.state.options.clone(),
             leash: self.leash.clone(),
-            may_stop: Box::new(move || !runtime.block_on(home.is_here())),
+            may_stop: Box::new(move || !home.is_here()),
         };
         let running = tokio::task::spawn_blocking(move || {
             let _keys = held.lock();
@@ -369,7 +369,7 @@ impl Running {
     /// here is not stopped: jobs, messengers and whoever joined it would stand still, and no command could have the
     /// notes.
     async fn suspend(&mut self) -> std::io::Result<()> {
-        if self.home.is_here().await {
+        if self.home.is_here() {
             self.state.hint(STAYS);
             return Ok(());
         }

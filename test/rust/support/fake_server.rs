@@ -76,6 +76,8 @@ pub struct Reply {
     computed: Option<Computed>,
     /// What happens after the request came and before it is answered.
     meanwhile: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// What happens between the beginning of the answer, of so many bytes, and its rest.
+    within: Option<(usize, Arc<dyn Fn() + Send + Sync>)>,
     /// How many tokens it says that the request had.
     counts: Option<fn(&Recorded) -> u64>,
 }
@@ -94,6 +96,7 @@ impl Reply {
             stays: false,
             computed: None,
             meanwhile: None,
+            within: None,
             counts: None,
         }
     }
@@ -202,13 +205,25 @@ impl Reply {
         self
     }
 
+    /// Says the body up to the end of the first occurrence of `mark`; the rest comes when `act` has returned.
+    #[allow(dead_code, reason = "for tests in which the world changes while a model speaks")]
+    pub fn halting_after(mut self, mark: &str, act: impl Fn() + Send + Sync + 'static) -> Self {
+        self.within = Some((self.end_of(mark), Arc::new(act)));
+        self
+    }
+
     fn keep(&mut self, mark: &str) {
+        let end = self.end_of(mark);
+        self.body.truncate(end);
+    }
+
+    /// Returns where the event ends in which `mark` stands.
+    fn end_of(&self, mark: &str) -> usize {
         let at = self.body.windows(mark.len()).position(|window| window == mark.as_bytes());
         let at = at.unwrap_or_else(|| panic!("{mark:?} is not in the body"));
         let line = self.body[at..].iter().position(|b| *b == b'\n').map_or(self.body.len(), |n| at + n + 1);
         // An event ends with an empty line.
-        let end = if self.body.get(line) == Some(&b'\n') { line + 1 } else { line };
-        self.body.truncate(end);
+        if self.body.get(line) == Some(&b'\n') { line + 1 } else { line }
     }
 }
 
@@ -219,6 +234,8 @@ struct Shared {
     /// Connections that the client closed before the answer was over.
     gone: Mutex<usize>,
     changed: Condvar,
+    /// A request came.
+    came: Condvar,
     connections: AtomicUsize,
     /// Whether requests are let go once they are answered.
     forgets: AtomicBool,
@@ -273,6 +290,15 @@ impl FakeServer {
     /// Returns all requests up to now.
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared.requests.lock().expect("not poisoned").clone()
+    }
+
+    /// Waits until a request came whose body has these words; false when none comes.
+    #[allow(dead_code, reason = "for tests in which something happens while a model is asked")]
+    pub fn wait_asked(&self, words: &str) -> bool {
+        let requests = self.shared.requests.lock().expect("not poisoned");
+        let none = |requests: &mut Vec<Recorded>| !requests.iter().any(|request| request.body.contains(words));
+        let waited = self.shared.came.wait_timeout_while(requests, Duration::from_secs(60), none);
+        !waited.expect("not poisoned").1.timed_out()
     }
 
     /// Lets the script answer what is asked about one model (Ollama's `/api/show`), too. Without that such a question is
@@ -331,6 +357,7 @@ async fn serve_one(stream: &mut TcpStream, shared: &Shared) -> bool {
     }
     if !shared.forgets.load(Ordering::Relaxed) {
         shared.requests.lock().expect("not poisoned").push(request.clone());
+        shared.came.notify_all();
     }
     let reply = shared.replies.lock().expect("not poisoned").pop_front();
     let mut reply = reply.unwrap_or_else(|| Reply::raw(500, "text/plain", "the script is at its end"));
@@ -397,7 +424,16 @@ async fn write_reply(stream: &mut TcpStream, reply: &Reply) -> std::io::Result<(
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     stream.write_all(format!("{head}\r\n").as_bytes()).await?;
-    for piece in reply.body.chunks(reply.piece.unwrap_or(reply.body.len().max(1))) {
+    let (first, act) = reply.within.clone().unzip();
+    let (first, body) = reply.body.split_at(first.unwrap_or(0));
+    if let Some(act) = act {
+        stream.write_all(format!("{:x}\r\n", first.len()).as_bytes()).await?;
+        stream.write_all(first).await?;
+        stream.write_all(b"\r\n").await?;
+        stream.flush().await?;
+        tokio::task::spawn_blocking(move || act()).await.expect("it does not panic");
+    }
+    for piece in body.chunks(reply.piece.unwrap_or(body.len().max(1))) {
         stream.write_all(format!("{:x}\r\n", piece.len()).as_bytes()).await?;
         stream.write_all(piece).await?;
         stream.write_all(b"\r\n").await?;
