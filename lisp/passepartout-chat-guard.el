@@ -68,11 +68,20 @@
       ""
     (apply function arguments)))
 
-(defun passepartout-chat--known-language (function language &rest arguments)
-  "Call FUNCTION with LANGUAGE and ARGUMENTS, unless a chat does not know it."
-  (when (or (not (passepartout-chat--p))
-            (member language passepartout-chat-code-languages))
-    (apply function language arguments)))
+(defconst passepartout-chat--coloured-most 10000
+  "So many characters of code are coloured in a chat, where Org does it at once.")
+
+(defun passepartout-chat--known-language (function language start end &rest more)
+  "Call FUNCTION with LANGUAGE, START, END and MORE, unless a chat forbids it.
+It knows the languages of `passepartout-chat-code-languages', and has no
+code coloured that is so long that Emacs would wait for it."
+  (cond
+   ((not (passepartout-chat--p)) (apply function language start end more))
+   ((and (member language passepartout-chat-code-languages)
+         (<= (- end start) passepartout-chat--coloured-most))
+    ;; A mode may tell of what it guesses; nobody asked for it.
+    (let ((inhibit-message t))
+      (apply function language start end more)))))
 
 (defun passepartout-chat-guard-install ()
   "Keep Org from reading set-up files and calling unknown modes in chats.

@@ -132,6 +132,7 @@ Put the text into a file and name the file"
          (passepartout-chat--mark-asked))
        (setq payload
              `(:text ,(concat several text)
+               :markup :org
                :once ,once
                :history ,(car said)
                ,@(passepartout-chat--older (cdr said))

@@ -87,7 +87,9 @@
 HEAR is called with it and each piece of the answer, DONE with it when a
 turn of it has ended.  MORE is a plist: :attached, what goes along, as
 `passepartout-question-attach' returns it, :tier, how private that is,
-and :session, the conversation that the question goes on with."
+:session, the conversation that the question goes on with, and :markup,
+which is :org where the answer is to stand in an Org buffer: Markdown
+becomes Org then, and else the answer comes as it was written."
   (let ((bytes (string-bytes text)))
     (when (> bytes passepartout-events-text-limit)
       (user-error "Your question is %s long; at most %s can be sent"
@@ -103,6 +105,7 @@ and :session, the conversation that the question goes on with."
     (passepartout-send-event
      :user-input
      `(:text ,text
+       ,@(and (plist-get more :markup) `(:markup ,(plist-get more :markup)))
        ,@(and (plist-get more :attached)
               `(:attached ,(plist-get more :attached)))
        :private ,(passepartout-chat--tier-said (plist-get more :tier))

@@ -3,6 +3,7 @@
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::inert::{Inert, exact};
 use crate::domain::label::Privacy;
+use crate::domain::markdown::Markdown;
 use crate::domain::port::Streamed;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
@@ -28,9 +29,27 @@ use tokio::sync::mpsc;
 /// How long a stopped turn may take to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
+/// In which form the words of a model are shown.
+#[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Markup {
+    /// As they were written.
+    #[default]
+    AsWritten,
+    /// As Org, whatever they were written in.
+    Org,
+}
+
+/// Who asked in a conversation last, and how answers are shown there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Home {
+    client: ClientId,
+    markup: Markup,
+}
+
 /// What a lane has to do, and for whom.
 struct Task {
     client: ClientId,
+    markup: Markup,
     work: Work,
 }
 
@@ -78,7 +97,7 @@ pub(super) struct Lanes {
     inbox: mpsc::UnboundedSender<Event>,
     lanes: HashMap<SessionId, Lane>,
     /// Who asked in a conversation last: its answers are shown there, whoever decides about a plan of it.
-    homes: HashMap<SessionId, ClientId>,
+    homes: HashMap<SessionId, Home>,
 }
 
 impl Drop for Lanes {
@@ -110,7 +129,7 @@ impl Lanes {
     /// A client has gone: what it had set off is stopped, and what waited behind that is dropped.
     pub(super) fn leave(&mut self, client: ClientId) {
         let theirs: Vec<SessionId> =
-            self.homes.iter().filter(|(_, home)| **home == client).map(|(session, _)| session.clone()).collect();
+            self.homes.iter().filter(|(_, home)| home.client == client).map(|(session, _)| session.clone()).collect();
         for session in theirs {
             self.homes.remove(&session);
             self.engine.end_conversation(&session);
@@ -137,16 +156,21 @@ impl Lanes {
         if payload.flag_at("waits") {
             self.engine.stay_for(&origin.session);
         }
+        let markup = match payload.name_at("markup") {
+            Some("org") => Markup::Org,
+            Some(_) | None => Markup::AsWritten,
+        };
         match payload.text_at("once").map(Once::read).transpose() {
-            Ok(once) => self.take(client, asked(origin, payload, blotted), once),
+            Ok(once) => self.take(Home { client, markup }, asked(origin, payload, blotted), once),
             Err(why) => self.say(client, origin.session, format!("{why}; nobody was asked.")),
         }
     }
 
     /// Queues a slash command, without its slash.
     pub(super) fn command(&mut self, client: ClientId, origin: Origin, line: &str) {
+        let markup = self.markup(&origin.session);
         self.take(
-            client,
+            Home { client, markup },
             Ask {
                 text: format!("/{line}"),
                 origin,
@@ -162,14 +186,14 @@ impl Lanes {
     /// Queues a line of a REPL.
     pub(super) fn repl(&mut self, client: ClientId, origin: Origin, line: String, payload: &Sexp) {
         let session = origin.session.clone();
-        self.homes.insert(session.clone(), client);
+        self.homes.insert(session.clone(), Home { client, markup: Markup::AsWritten });
         self.queue(client, session, Work::Repl { origin, line, folder: folder_in(payload) });
     }
 
     /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
-    fn take(&mut self, client: ClientId, ask: Ask, once: Option<Once>) {
-        let here = ask.origin.session.clone();
-        self.homes.insert(here.clone(), client);
+    fn take(&mut self, home: Home, ask: Ask, once: Option<Once>) {
+        let (here, client) = (ask.origin.session.clone(), home.client);
+        self.homes.insert(here.clone(), home);
         let elsewhere = self
             .engine
             .typed_decision(&ask.text)
@@ -194,7 +218,7 @@ impl Lanes {
     /// Queues what came of work that a conversation handed over, for whoever is there; it is in the store in any case.
     pub(super) fn report(&mut self, reported: Box<Reported>) {
         let session = shown_in(&reported.finished.session);
-        if let Some(client) = self.homes.get(&session).copied() {
+        if let Some(Home { client, .. }) = self.homes.get(&session).copied() {
             self.queue(client, session, Work::Report(reported));
         }
     }
@@ -236,7 +260,7 @@ impl Lanes {
     pub(super) fn close(&mut self, client: ClientId, session: &SessionId) {
         self.drop_waiting(client, session);
         self.interrupt(client, session);
-        if self.homes.get(session) == Some(&client) {
+        if self.homes.get(session).is_some_and(|home| home.client == client) {
             self.homes.remove(session);
             self.engine.end_conversation(session);
         }
@@ -275,8 +299,13 @@ impl Lanes {
         let _ = self.inbox.send(Event::Status);
     }
 
+    /// Returns how answers are shown in a conversation.
+    fn markup(&self, session: &SessionId) -> Markup {
+        self.homes.get(session).map(|home| home.markup).unwrap_or_default()
+    }
+
     fn queue(&mut self, client: ClientId, session: SessionId, work: Work) {
-        let task = Task { client, work };
+        let task = Task { client, markup: self.markup(&shown_in(&session)), work };
         let lane = self.lanes.entry(session.clone()).or_default();
         // Where something waits already, clients could not tell whose turn it is.
         if lane.running.is_some() && lane.queue.is_empty() && task.work.runs_beside() {
@@ -294,10 +323,10 @@ impl Lanes {
     }
 
     /// Makes the turn of what is to be done, and tells that it has started.
-    fn begun(&self, session: &SessionId, Task { client, work }: Task) -> (Turn, Work) {
+    fn begun(&self, session: &SessionId, Task { client, markup, work }: Task) -> (Turn, Work) {
         let engine = self.engine.clone();
         // Who set it off hears it, and where its conversation is.
-        let home = self.homes.get(&shown_in(session)).copied().filter(|home| *home != client);
+        let home = self.homes.get(&shown_in(session)).map(|home| home.client).filter(|home| *home != client);
         let hearers: Vec<Arc<Channel>> =
             [Some(client), home].into_iter().flatten().filter_map(|id| self.clients.get(id)).collect();
         let hearers: Arc<[Arc<Channel>]> = hearers.into();
@@ -310,7 +339,12 @@ impl Lanes {
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
         let _going = Arc::new(engine.goes_on(&name));
-        let turn = Turn { engine, client, hearers, session: session.clone(), name, asked, began, _going };
+        // What is no answer of a model is not written in Markdown.
+        let markup = match work {
+            Work::Repl { .. } | Work::Say(_) => Markup::AsWritten,
+            Work::Ask(..) | Work::Decide { .. } | Work::Report(_) => markup,
+        };
+        let turn = Turn { engine, client, markup, hearers, session: session.clone(), name, asked, began, _going };
         turn.begin(&work);
         (turn, work)
     }
@@ -336,6 +370,7 @@ struct Turn {
     engine: Arc<Engine>,
     /// Who set it off.
     client: ClientId,
+    markup: Markup,
     /// Who is told of it.
     hearers: Arc<[Arc<Channel>]>,
     session: SessionId,
@@ -495,7 +530,10 @@ impl Turn {
             None => payload,
         };
         let payload = payload
-            .list("others", finished.report.others.iter().map(|other| show::other(other, &finished.report.spent)))
+            .list(
+                "others",
+                finished.report.others.iter().map(|one| show::other(one, self.markup, &finished.report.spent)),
+            )
             .keyword("action", "turn-done");
         let payload = match privacy {
             Privacy::Open => payload,
@@ -506,10 +544,39 @@ impl Turn {
     }
 }
 
+/// Words of a model on their way to those who hear them.
+enum Words {
+    AsWritten(Inert),
+    Org(Box<Markdown>),
+}
+
+impl Words {
+    fn of(markup: Markup) -> Words {
+        match markup {
+            Markup::AsWritten => Words::AsWritten(Inert::default()),
+            Markup::Org => Words::Org(Box::default()),
+        }
+    }
+
+    fn push(&mut self, text: &str) -> String {
+        match self {
+            Words::AsWritten(inert) => inert.push(text),
+            Words::Org(markdown) => markdown.push(text),
+        }
+    }
+
+    fn finish(&mut self) -> String {
+        match self {
+            Words::AsWritten(inert) => inert.finish(),
+            Words::Org(markdown) => markdown.finish(),
+        }
+    }
+}
+
 /// What a turn says and thinks, on its way to those who hear it: inert, and with thoughts counted.
 struct Telling<'a> {
     turn: &'a Turn,
-    text: Inert,
+    text: Words,
     thoughts: Inert,
     /// Thoughts that are not counted yet.
     uncounted: String,
@@ -522,7 +589,8 @@ const COUNTED: usize = 4096;
 
 impl<'a> Telling<'a> {
     fn new(turn: &'a Turn) -> Self {
-        Telling { turn, text: Inert::default(), thoughts: Inert::default(), uncounted: String::new(), tokens: None }
+        let text = Words::of(turn.markup);
+        Telling { turn, text, thoughts: Inert::default(), uncounted: String::new(), tokens: None }
     }
 
     fn hear(&mut self, piece: Streamed<'_>) {
@@ -566,7 +634,15 @@ impl<'a> Telling<'a> {
 
     fn finish(mut self) {
         self.end_thoughts();
-        self.turn.stream(Streamed::Text(&self.text.finish()));
+    }
+}
+
+impl Drop for Telling<'_> {
+    /// However it ends, what was held back is told, and what is open is ended: code would go on in what comes next.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.turn.stream(Streamed::Text(&self.text.finish()));
+        }
     }
 }
 
