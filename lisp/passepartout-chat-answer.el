@@ -204,11 +204,30 @@ Point and windows stay; in a folded answer the text is folded too."
     (unless (string-empty-p text)
       (setf (passepartout-chat--turn-gap turn) nil))
     (insert text)
+    (passepartout-chat--colour-blocks turn from (point))
     (push text (passepartout-chat--turn-said turn))
     (when (and folded
                (not (passepartout-chat--only-role-hidden-p from)))
       (passepartout-chat--fold (max (point-min) (1- from)) at
                                'headline))))
+
+(defun passepartout-chat--colour-blocks (turn from to)
+  "Have blocks coloured that end between FROM and TO, in the answer of TURN.
+Org colours a block as a whole, when it looks at its first line, and
+that line had no end yet when it came.  Nothing is coloured here but
+what comes into view."
+  (save-excursion
+    (goto-char from)
+    (forward-line 0)
+    (let ((case-fold-search t)
+          (start (or (passepartout-chat--turn-from turn) (point-min))))
+      (while (re-search-forward
+              "^[ \t]*#\\+end_\\(src\\|example\\|quote\\)$" to t)
+        (let ((kind (match-string-no-properties 1)))
+          (save-excursion
+            (when (re-search-backward
+                   (concat "^[ \t]*#\\+begin_" kind "\\>") start t)
+              (font-lock-flush (point) to))))))))
 
 (defun passepartout-chat--only-role-hidden-p (position)
   "Return non-nil when what is hidden before POSITION is a role's drawer."

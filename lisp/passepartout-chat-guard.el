@@ -69,13 +69,22 @@
       ""
     (apply function arguments)))
 
-(defun passepartout-chat--known-language (function language beg end)
-  "Call FUNCTION with LANGUAGE, BEG and END, unless a chat does not know it.
-While an answer streams into a chat it is called when you rest."
-  (when (or (not (passepartout-chat--p))
-            (and (member language passepartout-chat-code-languages)
-                 (passepartout-chat-colour-now-p beg end)))
-    (funcall function language beg end)))
+(defconst passepartout-chat--coloured-most 10000
+  "So many characters of code are coloured in a chat, where Org does it at once.")
+
+(defun passepartout-chat--known-language (function language start end &rest more)
+  "Call FUNCTION with LANGUAGE, START, END and MORE, unless a chat forbids it.
+It knows the languages of `passepartout-chat-code-languages', and has no
+code coloured that is so long that Emacs would wait for it.  While an
+answer streams into a chat, that is done when you rest."
+  (cond
+   ((not (passepartout-chat--p)) (apply function language start end more))
+   ((and (member language passepartout-chat-code-languages)
+         (<= (- end start) passepartout-chat--coloured-most)
+         (passepartout-chat-colour-now-p start end))
+    ;; A mode may tell of what it guesses; nobody asked for it.
+    (let ((inhibit-message t))
+      (apply function language start end more)))))
 
 (defun passepartout-chat-guard-install ()
   "Keep Org from reading set-up files and calling unknown modes in chats.

@@ -160,6 +160,7 @@ Put the text into a file and name the file"
                       (list private (plist-get along :tier)))
              payload
              `(:text ,(concat several text)
+               :markup :org
                :once ,once
                ,@(and settings (list :settings settings))
                ,@(and along (list :attached (plist-get along :attached)))

@@ -198,7 +198,8 @@ The answer is put below it when it has come."
                        (passepartout-elsewhere--place
                         (passepartout-question-session question))
                        nil)
-                      (passepartout-elsewhere--file question place))))
+                      (passepartout-elsewhere--file question place))
+                    :markup :org))
          (line (passepartout-elsewhere--place
                 (passepartout-question-session question))))
     ;; The entry is there when its mode is turned on, and not yet here.

@@ -89,9 +89,11 @@ and what is new in it and could run: (TEXT . PIECES), or nil.")
 HEAR is called with it and each piece of the answer, DONE with it when a
 turn of it has ended.  MORE is a plist: :attached, what goes along, as
 `passepartout-question-attach' returns it, :tier, how private that is,
-:session, the conversation that the question goes on with, and :exact,
+:session, the conversation that the question goes on with, :exact,
 the name of the file whose text the answer is to replace, when it is
-wanted as its model writes it."
+wanted as its model writes it, and :markup, which is :org where the
+answer is to stand in an Org buffer: Markdown becomes Org then, and else
+the answer comes as it was written."
   (let ((bytes (string-bytes text)))
     (when (> bytes passepartout-events-text-limit)
       (user-error "Your question is %s long; at most %s can be sent"
@@ -107,6 +109,7 @@ wanted as its model writes it."
     (passepartout-send-event
      :user-input
      `(:text ,text
+       ,@(and (plist-get more :markup) `(:markup ,(plist-get more :markup)))
        ,@(and (plist-get more :attached)
               `(:attached ,(plist-get more :attached)))
        ,@(and (plist-get more :exact)

@@ -415,10 +415,12 @@ done anything but scroll since you sent."
   :package-version '(passepartout . "0.1.0"))
 
 (defcustom passepartout-chat-code-languages
-  '("emacs-lisp" "elisp" "lisp" "scheme" "clojure" "sh" "bash" "shell"
-    "python" "c" "c++" "cpp" "java" "js" "javascript" "perl" "ruby"
-    "rust" "go" "sql" "css" "html" "xml" "makefile" "diff" "conf" "awk"
-    "lua" "latex")
+  '("ada" "asm" "awk" "bash" "c" "C" "c++" "C++" "clojure" "cmake" "conf"
+    "cpp" "csharp" "css" "diff" "dockerfile" "elisp" "elixir" "emacs-lisp"
+    "erlang" "fortran" "go" "haskell" "html" "java" "javascript" "js"
+    "json" "julia" "kotlin" "latex" "lisp" "lua" "makefile" "nix" "ocaml"
+    "perl" "php" "python" "R" "ruby" "rust" "scala" "scheme" "scss" "sed"
+    "sh" "shell" "sql" "swift" "toml" "typescript" "xml" "yaml" "zig")
   "Languages whose source blocks are coloured in a chat.
 To colour a block, Org calls the major mode that the block names.  In
 a chat only the modes of these languages are called, because the name

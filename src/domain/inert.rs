@@ -4,12 +4,17 @@
 //! block or formula that runs, active timestamp, or link of a kind that runs: whatever could be is broken up by one
 //! visible character.  Control and bidirectional characters are shown as escapes.
 
+mod frame;
 mod letters;
 mod line;
 mod link;
 
+pub use frame::{Frame, Language};
+pub(super) use line::begins_heading;
+
 use letters::{escape, is_disguised, is_drawn_over, is_from_right, is_hidden, is_odd_space, words};
-use line::inert_line;
+use line::{begin, go_on};
+use link::allowed_link;
 
 /// Returns text for an Org buffer: every line inert, control and bidirectional characters as escapes.
 pub fn inert(text: &str) -> String {
@@ -17,6 +22,11 @@ pub fn inert(text: &str) -> String {
     let mut out = stream.push(text);
     out.push_str(&stream.finish());
     out
+}
+
+/// Returns whether a text begins with a link that may stand in inert text: to a node, a file or a page.
+pub fn is_link(text: &str) -> bool {
+    text.starts_with("[[") && allowed_link(text)
 }
 
 /// Returns text for a human who must judge it exactly: control, bidirectional, invisible and look-alike
@@ -45,10 +55,10 @@ pub fn is_drawn_in_order(text: &str) -> bool {
 /// Makes streamed text inert: what could still become something else is held back until it cannot.
 #[derive(Default)]
 pub struct Inert {
-    /// The current line as it came, without what was already given out.
+    /// The current line as it came.
     line: String,
-    /// How many bytes of the line's start were given out as they stand.
-    given: usize,
+    /// How many bytes of it were given out, and how many of these are blanks at its beginning.
+    given: Option<(usize, usize)>,
 }
 
 /// A line of more bytes than this is broken in two, so that what is held back stays bounded.
@@ -75,7 +85,7 @@ impl Inert {
                 self.end_line(&mut out);
             }
         }
-        self.give_plain(&mut out);
+        self.give(&mut out);
         out
     }
 
@@ -88,14 +98,25 @@ impl Inert {
         out
     }
 
+    /// Returns a line of our own, set in so far; a line that has begun ends before it.
+    pub fn frame(&mut self, indent: usize, frame: Frame) -> String {
+        let begun = !self.line.is_empty();
+        let mut out = self.finish();
+        if begun {
+            out.push('\n');
+        }
+        out.push_str(&format!("{}{frame}\n", " ".repeat(indent)));
+        out
+    }
+
     fn end_line(&mut self, out: &mut String) {
-        let safe = inert_line(self.line.trim_end_matches('\n').trim_end_matches('\r'));
-        out.push_str(safe.get(self.given..).unwrap_or(""));
+        let line = self.line.trim_end_matches('\n').trim_end_matches('\r');
+        let (given, indent) = self.given.take().unwrap_or_else(|| begin(line, out));
+        go_on(line, indent, given, true, out);
         if self.line.ends_with('\n') {
             out.push('\n');
         }
         self.line.clear();
-        self.given = 0;
     }
 
     /// Breaks an overlong line behind its last blank, or where it stands if it has none.  The line break is a
@@ -108,26 +129,23 @@ impl Inert {
         self.line = rest;
     }
 
-    /// Gives out whole words at the line's start that no rule below can touch.
-    fn give_plain(&mut self, out: &mut String) {
-        let plain = self.line.find(|c: char| !is_plain(c)).unwrap_or(self.line.len());
-        let Some(end) = self.line.get(..plain).and_then(|s| s.rfind(' ')).map(|at| at + 1) else { return };
-        let starts = self.line.get(..end).is_some_and(|s| !s.trim().is_empty());
-        if starts && end > self.given {
-            out.push_str(self.line.get(self.given..end).unwrap_or(""));
-            self.given = end;
-        }
+    /// Gives out whole words, up to one of which it is not clear yet what it is. Wherever the line is cut later, that is
+    /// behind these words.
+    fn give(&mut self, out: &mut String) {
+        let Some(words) = self.line.rfind(' ').and_then(|at| self.line.get(..=at)) else { return };
+        let (given, indent) = match self.given {
+            Some((given, _)) if given >= words.len() => return,
+            Some(given) => given,
+            None if words.trim().is_empty() => return,
+            None => begin(words, out),
+        };
+        self.given = Some((go_on(words, indent, given, false, out), indent));
     }
-}
-
-/// Characters that begin nothing: a prefix of them stays as it is whatever follows.
-fn is_plain(c: char) -> bool {
-    (c.is_alphanumeric() && !is_hidden(c)) || matches!(c, ' ' | ',' | '.' | ';' | '\'' | '"' | '!' | '?' | '(' | ')')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::line::{begins_heading, is_drawer_line};
+    use super::line::is_drawer_line;
     use super::*;
     use proptest::prelude::*;
 
@@ -168,6 +186,8 @@ mod tests {
             ("  |:= '(kill-emacs)|", "  |:= ' (kill-emacs)|"),
             ("a list is '(1 2)", "a list is '(1 2)"),
             ("<<target>>", "< <target>>"),
+            ("cat <<EOF; cout <<x; 1<<4 >> 2", "cat < <EOF; cout < <x; 1< <4 >> 2"),
+            ("cat <<EOF > x; cout <<x; 1<<4", "cat <<EOF > x; cout <<x; 1<<4"),
             ("[fn:1] note", "[fn :1] note"),
             ("a\u{202E}b\u{1b}[31m", "a\\u{202E}b\\u{1B}[31m"),
             ("note: this is plain: yes", "note: this is plain: yes"),
@@ -177,6 +197,7 @@ mod tests {
             ("see +shell:ls a_elisp:b", "see +shell :ls a_elisp :b"),
             ("[[id:a][x-elisp:kill-emacs]]", "[ [id:a][x-elisp :kill-emacs]]"),
             ("漢elisp:x 漢src_x{y}", "漢elisp :x 漢src_ x{y}"),
+            ("src_\u{200B} src_x\u{7}", "src_ \\u{200B} src_ x\\u{7}"),
             ("_src_elisp{(message)}", "_src_ elisp{(message)}"),
             ("x _call_f() e", "x _call_ f() e"),
             ("_file:/ssh:evil:/x", "_file :/ssh :evil:/x"),
@@ -192,6 +213,26 @@ mod tests {
             ("at 10:30, note:this, fs.rs:12", "at 10:30, note :this, fs.rs:12"),
         ] {
             assert_eq!(inert(given), shown, "for {given:?}");
+        }
+    }
+
+    /// Words come when the next begins, and what is not clear yet holds back what stands behind it.
+    #[test]
+    fn words_come_before_their_line_ends() {
+        for (pieces, given) in [
+            (
+                &["- one *two*", " three", " [[id:", "a][b c]]", " d\n"][..],
+                &["- one ", "*two* ", "three ", "", "[[id:a][b c]] d\n"][..],
+            ),
+            (&["* a b", "\n"], &[" * a ", "b\n"]),
+            (&["  ", ":x: y z"], &["", "  ,:x: y "]),
+            (&["note: ", "x ", "<2026-11-21 ", "Sat> at 10:00 "], &["note", ": x ", "", "[2026-11-21 Sat] at 10:00 "]),
+            (&["Scheduled: ", "<2026", "\n"], &["Scheduled", "", " : <2026\n"]),
+            (&["if [[ -f x ", "]] then "], &["if ", "[[ -f x ]] then "]),
+        ] {
+            let mut stream = Inert::default();
+            let came: Vec<String> = pieces.iter().map(|piece| stream.push(piece)).collect();
+            assert_eq!(came, given, "{pieces:?}");
         }
     }
 
@@ -224,6 +265,7 @@ mod tests {
             Just("{{{".to_string()),
             Just("| ='(".to_string()),
             Just("src_x{".to_string()),
+            Just("src_".to_string()),
             Just("call_f(".to_string()),
             Just("_".to_string()),
             Just("-".to_string()),
@@ -238,6 +280,7 @@ mod tests {
             Just("\u{202E}".to_string()),
             Just("-*-".to_string()),
             Just("<<".to_string()),
+            Just(">>".to_string()),
             "[a-z ]{0,6}",
             "\\PC{0,3}",
         ];

@@ -21,6 +21,7 @@ pub mod label;
 pub mod lisp;
 pub mod literate;
 pub mod manual;
+pub mod markdown;
 pub mod memory;
 pub mod money;
 pub mod org;

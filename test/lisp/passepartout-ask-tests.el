@@ -721,6 +721,7 @@
     (passepartout-ask-tests--captured
       (should (equal (plist-get (passepartout-ask-tests--sent) :text)
                      "100 % sure %t %(error \"ran\")?"))
+      (should (eq :org (plist-get (passepartout-ask-tests--sent) :markup)))
       (org-capture-finalize)
       (apply #'passepartout-ask-tests--answer "t1" '("Yes.\n" "Quite.\n")
              passepartout-ask-tests--end)

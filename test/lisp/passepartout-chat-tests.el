@@ -335,6 +335,43 @@ In turn %d it was said: %s
       (passepartout-fake-inject :stream-chunk '(:turn "t" :text "last") session)
       (should (= (point-max) 5)))))
 
+(ert-deftest passepartout-chat-answers-are-asked-for-as-org ()
+  (passepartout-fake-with
+    (passepartout-chat-tests--open)
+    (should (eq :org (plist-get (passepartout-chat-tests--ask "Question")
+                                :markup)))))
+
+(ert-deftest passepartout-chat-a-block-is-coloured-when-it-has-ended ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open))
+          (coloured nil))
+      (passepartout-chat-tests--ask "Question")
+      (passepartout-fake-inject :event '(:action :turn-started :turn "t") session)
+      (cl-letf (((symbol-function 'font-lock-flush)
+                 (lambda (from to)
+                   (push (buffer-substring-no-properties from to) coloured))))
+        (dolist (text '("Words\n#+begin_src sh :eval no\n" "ls\n"
+                        ",#+end_src\n" "#+end_" "src\nmore\n"
+                        "#+begin_quote\nq\n#+end_quote\n"))
+          (passepartout-fake-inject
+           :stream-chunk `(:turn "t" :text ,text) session)))
+      (should (equal (reverse coloured)
+                     '("#+begin_src sh :eval no\nls\n,#+end_src\n#+end_src\nmore\n"
+                       "#+begin_quote\nq\n#+end_quote\n"))))))
+
+(ert-deftest passepartout-chat-very-long-code-is-not-coloured ()
+  (passepartout-fake-with
+    (passepartout-chat t)
+    (let* ((coloured nil)
+           (colour (lambda (language start end)
+                     (push (list language (- end start)) coloured))))
+      (dolist (size (list passepartout-chat--coloured-most
+                          (1+ passepartout-chat--coloured-most)))
+        (passepartout-chat--known-language colour "rust" 1 (1+ size)))
+      (passepartout-chat--known-language colour "server" 1 2)
+      (should (equal coloured
+                     `(("rust" ,passepartout-chat--coloured-most)))))))
+
 (ert-deftest passepartout-chat-a-private-turn-is-marked ()
   (passepartout-fake-with
     (let ((session (passepartout-chat-tests--open)))

@@ -251,7 +251,7 @@ Local Variables apart."
 (ert-deftest passepartout-hostile-known-languages-are-coloured ()
   (passepartout-fake-with
     (passepartout-chat t)
-    (insert "Q\n#+begin_src emacs-lisp\n(defun x () \"text\")\n#+end_src\n")
+    (insert "Q\n#+begin_src emacs-lisp :eval no\n(defun x () \"text\")\n#+end_src\n")
     (font-lock-ensure)
     (goto-char (point-min))
     (search-forward "(defun")

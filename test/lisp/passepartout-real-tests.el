@@ -641,6 +641,10 @@ and the other way round."
                         (memq (org-element-property :type datum)
                               '(active active-range diary)))
                        ('table (org-element-property :tblfm datum))
+                       ;; Of our own making: Org never runs it.
+                       ('src-block
+                        (not (equal (org-element-property :parameters datum)
+                                    ":eval no")))
                        ('link
                         (not (member (org-element-property :type datum)
                                      passepartout-real--kinds)))
@@ -649,6 +653,16 @@ and the other way round."
                               beg (org-element-property :end datum)))
                   made)))))
     (nreverse made)))
+
+(defun passepartout-real--run-blocks ()
+  "Try to run all code in this buffer, and see that there is some."
+  (require 'ob-shell)
+  (let ((count 0))
+    (org-babel-map-src-blocks nil
+      (setq count (1+ count))
+      (ignore-errors (org-ctrl-c-ctrl-c)))
+    (should (>= count 4))
+    (ignore-errors (org-babel-execute-buffer))))
 
 (defun passepartout-real--hidden ()
   "Return the hidden characters that stand in the answers of this chat."
@@ -755,6 +769,7 @@ and the other way round."
             (unless passepartout-chat-mode
               (should (eq open #'find-file)))
             (passepartout-hostile--use)
+            (passepartout-real--run-blocks)
             (set-buffer-modified-p nil)
             (kill-buffer))))
       (should-not passepartout-hostile-ran)

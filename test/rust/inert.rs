@@ -1,6 +1,7 @@
 //! Inert text, read by the real Org: it finds nothing there that runs, and no structure.
 use crate::support::skip::skipped;
 use passepartout::domain::inert::inert;
+use passepartout::domain::markdown::org;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -29,6 +30,9 @@ const JUDGE: &str = r##"
           (lambda (found)
             (unless (or (and (eq (org-element-type found) 'timestamp)
                              (memq (org-element-property :type found) '(inactive inactive-range)))
+                        ;; Of our own making: Org never runs it.
+                        (and (eq (org-element-type found) 'src-block)
+                             (equal (org-element-property :parameters found) ":eval no"))
                         (and (eq (org-element-type found) 'link)
                              (or (member (org-element-property :type found) '("http" "https" "id"))
                                  (and (equal (org-element-property :type found) "file")
@@ -92,9 +96,9 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// Texts that Org would give a meaning, each alone and behind and before what could change how it is read.
-fn nasty() -> Vec<String> {
-    let live = [
+/// Texts that Org would give a meaning.
+fn live() -> Vec<&'static str> {
+    vec![
         "elisp:kill-emacs",
         "x-elisp:kill-emacs",
         "<x-elisp:kill-emacs>",
@@ -142,6 +146,9 @@ fn nasty() -> Vec<String> {
         "{{{macro(x)}}}",
         "<<target>>",
         "<<<radio>>>",
+        "<<a b\nc>>",
+        "cat <<EOF",
+        "1<<2 x>>",
         "@@html:<b>@@",
         "[fn:1] x",
         "[fn::x]",
@@ -164,7 +171,11 @@ fn nasty() -> Vec<String> {
         "attachment:xyz",
         "doi:10.1/x",
         "\\alpha{}",
-    ];
+    ]
+}
+
+/// Those, each alone and behind and before what could change how it is read.
+fn nasty() -> Vec<String> {
     let frames = [
         ("", ""),
         (" ", ""),
@@ -207,7 +218,7 @@ fn nasty() -> Vec<String> {
         ("~", "~"),
     ];
     let mut all = Vec::new();
-    for text in live {
+    for text in live() {
         for (before, behind) in frames {
             all.push(inert(&format!("{before}{text}{behind}")));
         }
@@ -227,10 +238,61 @@ fn org_finds_nothing_live_in_inert_text() {
     assert!(bad.is_empty(), "{} live things:\n{}", bad.len(), bad[..bad.len().min(40)].join("\n"));
 }
 
+/// Those, in and beside what Markdown makes of words.
+fn marked() -> Vec<String> {
+    let frames = [
+        ("**", "**"),
+        ("*a* `", "`"),
+        ("```\n", "\n```"),
+        ("```sh ", "\nls"),
+        ("> ", "\n"),
+        (">", "x\n> "),
+        ("| a | ", " |\n|--|"),
+        ("|`", "`|"),
+        ("[", "](https://a.b)"),
+        ("[a](", ")"),
+        ("![a](", ")"),
+        ("[a](<", ">)"),
+        ("# ", ""),
+        ("## a ", " ##"),
+        ("1. ", ""),
+        ("- [x] ", ""),
+        ("    ", ""),
+        ("**a  \n", "**"),
+        ("$$\n", "\n$$"),
+        ("\\", ""),
+        ("&#91;", "&#93;"),
+        ("&lt;", "&gt;"),
+        ("&#42; ", ""),
+        ("a\\\n", ""),
+        ("~~", "~~"),
+        ("#+begin_src sh\n", "\n#+end_src"),
+        ("#+begin_quote\n", "\n#+end_quote"),
+        ("\n\n", "\n\n"),
+    ];
+    let framed = |text: &str| frames.map(|(before, behind)| org(&format!("{before}{text}{behind}")));
+    live().into_iter().flat_map(framed).collect()
+}
+
+#[test]
+fn org_finds_nothing_live_in_what_markdown_becomes() {
+    let Some(out) = found_by_org(&marked()) else { return };
+    let bad: Vec<&str> = out.lines().filter(|line| !line.starts_with("judged ")).collect();
+    assert!(bad.is_empty(), "{} live things:\n{}", bad.len(), bad[..bad.len().min(40)].join("\n"));
+}
+
 #[test]
 fn the_judge_itself_sees_what_is_live() {
-    let live =
-        ["elisp:xyz", "* head", "_src_elisp{(x)}", "<2026-11-21 Sat>", "[cite:@k]", "x-denote:yz", "CLOCK: soon"];
+    let live = [
+        "elisp:xyz",
+        "* head",
+        "#+begin_src sh\nls\n#+end_src",
+        "_src_elisp{(x)}",
+        "<2026-11-21 Sat>",
+        "[cite:@k]",
+        "x-denote:yz",
+        "CLOCK: soon",
+    ];
     let Some(out) = found_by_org(&live.map(String::from)) else { return };
     for text in live {
         assert!(out.lines().any(|line| line.ends_with(&format!(" in {text:?}"))), "Org finds nothing in {text}: {out}");

@@ -422,6 +422,38 @@ fn only_who_asks_for_it_is_told_an_answer_as_it_is() {
     assert!(client.turn_done().get("exact").is_none(), "it was asked for once");
 }
 
+#[test]
+fn who_shows_org_is_told_as_org_what_a_model_wrote_as_markdown() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let pieces = ["# Tiles\nOrder **t", "en**:\n``", "`sh\nls\n"];
+    let open = || says(&["```sh\nls\n", "more"]).silent_after("ls");
+    let server = FakeServer::start([says(&pieces), says(&pieces), open()]);
+    let mut client = Client::start(&home, Some(&server), "\"fake\"");
+    let org = "*Tiles*\nOrder *ten*:\n#+begin_src sh :eval no\nls\n#+end_src\n";
+    for (markup, shown) in [(Some("org"), org), (None, "# Tiles\nOrder **ten**:\n```sh\nls\n")] {
+        let asked = Plist::new().text("text", "hello");
+        client.event(
+            "user-input",
+            match markup {
+                Some(markup) => asked.keyword("markup", markup),
+                None => asked,
+            },
+        );
+        let turn = client.turn_done().text_at("turn").unwrap_or_default().to_string();
+        assert_eq!(client.streamed(&turn).concat(), shown);
+    }
+    // Code that is stopped ends all the same, before what comes next.
+    client.event("user-input", Plist::new().text("text", "hello").keyword("markup", "org"));
+    client.wait("the code", |m| {
+        m.get("payload").and_then(|p| p.text_at("text")).is_some_and(|text| text.starts_with("#+begin_src"))
+    });
+    client.event("interrupt", Plist::new());
+    let done = client.turn_done();
+    assert_eq!(done.text_at("status"), Some("interrupted"));
+    let streamed = client.streamed(done.text_at("turn").unwrap_or_default()).concat();
+    assert_eq!(streamed, "#+begin_src sh :eval no\nls\n#+end_src\n");
+}
+
 /// Parks a plan, and returns it as the client was shown it.
 pub(crate) fn parked(client: &mut Client) -> Sexp {
     client.say("the tiles are ordered");

@@ -3,9 +3,8 @@
 use super::letters::{escape, is_hidden, is_joiner, is_odd_space};
 use super::link::{allowed_link, closes_link_type, plain_file};
 
-/// Returns one line, without its line break, made inert.
-pub(super) fn inert_line(line: &str) -> String {
-    let mut out = String::with_capacity(line.len() + 8);
+/// Writes what a line begins with, its line break left out; returns how much of it that is, and how much of that is blank.
+pub(super) fn begin(line: &str, out: &mut String) -> (usize, usize) {
     let blank = line.len() - line.trim_start_matches(|c| c == ' ' || c == '\t' || is_odd_space(c)).len();
     let (indent, text) = line.split_at(blank);
     if blank == 0 && begins_heading(text) {
@@ -15,23 +14,49 @@ pub(super) fn inert_line(line: &str) -> String {
     if text.starts_with("#+") || text.starts_with("%%(") || is_drawer_line(text) {
         out.push(',');
     }
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let before = text.get(..text.len() - rest.len()).unwrap_or("");
-        let used = break_up(rest, before, &mut out).unwrap_or_else(|| {
+    (blank, blank)
+}
+
+/// Writes a line from there on, inert; returns how far it is written. It is not `whole` when more of it may come: then it
+/// ends in a blank, and is written up to what could be something else with that.
+pub(super) fn go_on(line: &str, indent: usize, from: usize, whole: bool, out: &mut String) -> usize {
+    let mut at = from;
+    // Looked for once, for a line may have very many beginnings.
+    let last =
+        line.get(from..).filter(|new| new.contains("<<")).and_then(|new| new.rfind(">>")).map(|last| from + last);
+    while let Some(rest) = line.get(at..)
+        && let Some(c) = rest.chars().next()
+    {
+        let closes = last.is_some_and(|last| at + 2 <= last);
+        if !whole && waits(rest, closes) {
+            break;
+        }
+        let before = line.get(indent..at).unwrap_or("");
+        at += break_up(rest, before, closes, out).unwrap_or_else(|| {
             if is_hidden(c) && !is_joiner(c) && c != '\t' {
-                escape(c, &mut out)
+                escape(c, out)
             } else {
                 out.push(c)
             }
             c.len_utf8()
         });
-        rest = rest.get(used..).unwrap_or("");
     }
-    out
+    at
 }
 
-pub(super) fn begins_heading(text: &str) -> bool {
+/// Whether what comes after this could change what it is. All else is known by the end of its word.
+fn waits(rest: &str, closes: bool) -> bool {
+    let behind = rest.get(1..).unwrap_or("");
+    match rest.as_bytes().first() {
+        Some(b'[') => behind.starts_with('[') && !behind.contains("]]"),
+        Some(b'<') if is_date(behind) => !behind.contains('>'),
+        Some(b'<') => behind.starts_with('<') && !closes,
+        Some(b':') => behind.trim_start_matches([' ', '\t']).is_empty(),
+        _ => false,
+    }
+}
+
+pub(in crate::domain) fn begins_heading(text: &str) -> bool {
     let stars = text.len() - text.trim_start_matches('*').len();
     stars > 0 && text.get(stars..).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
@@ -46,8 +71,8 @@ pub(super) fn is_drawer_line(text: &str) -> bool {
 }
 
 /// Breaks up what stands at the start of `rest`, if it could become something.
-/// Returns how many bytes were taken.
-fn break_up(rest: &str, before: &str, out: &mut String) -> Option<usize> {
+/// `closes` says that `>>` stands further on. Returns how many bytes were taken.
+fn break_up(rest: &str, before: &str, closes: bool, out: &mut String) -> Option<usize> {
     // Emacs sees a word begin behind `_`, and between letters of two scripts.
     let word_starts = before.chars().next_back().is_none_or(|c| !c.is_ascii_alphanumeric());
     match rest.as_bytes().first()? {
@@ -91,7 +116,8 @@ fn break_up(rest: &str, before: &str, out: &mut String) -> Option<usize> {
                 }
             }
         }
-        b'<' if rest.starts_with("<<") && rest.chars().nth(2).is_some_and(|c| c != ' ') => {
+        // A target, or the name of code that would stand here; a heredoc and a shift to the left end nowhere.
+        b'<' if closes && rest.starts_with("<<") && !rest.starts_with("<< ") => {
             out.push_str("< ");
             Some(1)
         }
@@ -168,9 +194,12 @@ fn is_snippet(rest: &str) -> bool {
 fn break_word(rest: &str, out: &mut String) -> Option<usize> {
     for (prefix, openers) in [("src_", ['{', '[']), ("call_", ['(', '['])] {
         if let Some(tail) = rest.strip_prefix(prefix) {
-            let name =
-                tail.len() - tail.trim_start_matches(|c: char| c != ' ' && c != '\t' && !openers.contains(&c)).len();
-            if name > 0 && tail.get(name..).is_some_and(|t| t.starts_with(openers)) {
+            // What is written as an escape brings a brace along.
+            let escaped = |c: char| openers.contains(&'{') && c != '\t' && is_hidden(c) && !is_joiner(c);
+            let inside = |c: char| c != ' ' && c != '\t' && !openers.contains(&c) && !escaped(c);
+            let behind = tail.trim_start_matches(inside);
+            let named = behind.len() < tail.len();
+            if (named && behind.starts_with(openers)) || behind.starts_with(escaped) {
                 out.push_str(prefix);
                 out.push(' ');
                 return Some(prefix.len());

@@ -3,6 +3,7 @@
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::inert::{Inert, exact};
 use crate::domain::label::Privacy;
+use crate::domain::markdown::Markdown;
 use crate::domain::port::Streamed;
 use crate::domain::route::Slot;
 use crate::domain::sexp::plist::Plist;
@@ -31,6 +32,16 @@ use tokio::sync::mpsc;
 /// How long a stopped turn may take to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
+/// In which form the words of a model are shown.
+#[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Markup {
+    /// As they were written.
+    #[default]
+    AsWritten,
+    /// As Org, whatever they were written in.
+    Org,
+}
+
 /// What a lane has to do.
 struct Task {
     /// Who set it off, and who asked the same again by its name.
@@ -43,6 +54,8 @@ struct Task {
 struct Who {
     client: ClientId,
     called: SessionId,
+    /// How answers are shown there.
+    markup: Markup,
 }
 
 enum Work {
@@ -85,7 +98,11 @@ impl Work {
     fn named(&self) -> Option<(&Once, bool)> {
         match self {
             Work::Ask(ask, Wanted { once: Some(once), .. }) => Some((once, ask.origin.rights.see_private)),
-            Work::Ask(_, Wanted { once: None, .. }) | Work::Decide { .. } | Work::Repl { .. } | Work::Say(_) | Work::Report(_) => None,
+            Work::Ask(_, Wanted { once: None, .. })
+            | Work::Decide { .. }
+            | Work::Repl { .. }
+            | Work::Say(_)
+            | Work::Report(_) => None,
         }
     }
 
@@ -181,15 +198,20 @@ impl Lanes {
         if payload.flag_at("waits") {
             self.engine.stay_for(&origin.session);
         }
+        let markup = match payload.name_at("markup") {
+            Some("org") => Markup::Org,
+            Some(_) | None => Markup::AsWritten,
+        };
         match payload.text_at("once").map(Once::read).transpose() {
-            Ok(Some(once)) if self.joins(client, &origin, &once, payload.flag_at("waits")) => {}
+            Ok(Some(once))
+                if self.joins(Who { client, called: origin.session.clone(), markup }, &origin, &once, payload) => {}
             Ok(once) => {
                 let ask = asked(origin, payload, blotted);
                 let exact = payload.text_at("exact").map(|file| {
                     let text = ask.attached.iter().map(|along| along.text.as_str()).collect::<Vec<_>>().join("\n");
                     Arc::new(Replaced { file: file.to_string(), text })
                 });
-                self.take(client, ask, Wanted { once, exact });
+                self.take(client, markup, ask, Wanted { once, exact });
             }
             Err(why) => self.say(client, origin.session, format!("{why}; nobody was asked.")),
         }
@@ -197,10 +219,9 @@ impl Lanes {
 
     /// Has who asks a question again by its name hear the turn that it is, which goes on or waits here, as if it had asked
     /// first. Returns whether it does.
-    fn joins(&mut self, client: ClientId, origin: &Origin, once: &Once, stays: bool) -> bool {
-        let who = Who { client, called: origin.session.clone() };
+    fn joins(&mut self, who: Who, origin: &Origin, once: &Once, payload: &Sexp) -> bool {
         let Some(session) = self.joined(&who, once, origin.rights.see_private) else { return false };
-        if stays {
+        if payload.flag_at("waits") {
             self.engine.stay_for(&session);
         }
         self.homes.insert(session, who);
@@ -229,8 +250,10 @@ impl Lanes {
 
     /// Queues a slash command, without its slash.
     pub(super) fn command(&mut self, client: ClientId, origin: Origin, line: &str) {
+        let markup = self.markup(&origin.session);
         self.take(
             client,
+            markup,
             Ask {
                 text: format!("/{line}"),
                 origin,
@@ -247,14 +270,14 @@ impl Lanes {
     /// Queues a line of a REPL.
     pub(super) fn repl(&mut self, client: ClientId, origin: Origin, line: String, payload: &Sexp) {
         let session = origin.session.clone();
-        self.homes.insert(session.clone(), Who { client, called: session.clone() });
+        self.homes.insert(session.clone(), Who { client, called: session.clone(), markup: Markup::AsWritten });
         self.queue(client, session, Work::Repl { origin, line, folder: folder_in(payload) });
     }
 
     /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
-    fn take(&mut self, client: ClientId, ask: Ask, wanted: Wanted) {
+    fn take(&mut self, client: ClientId, markup: Markup, ask: Ask, wanted: Wanted) {
         let here = ask.origin.session.clone();
-        self.homes.insert(here.clone(), Who { client, called: here.clone() });
+        self.homes.insert(here.clone(), Who { client, called: here.clone(), markup });
         let elsewhere = self
             .engine
             .typed_decision(&ask.text)
@@ -303,8 +326,8 @@ impl Lanes {
         if self.lanes.get(session).is_some_and(heard) {
             return self.stop(session);
         }
-        let who = Who { client, called: session.clone() };
-        let joined = |lane: &Lane| lane.running.as_ref().is_some_and(|running| running.turn.was_joined_by(&who));
+        let joined =
+            |lane: &Lane| lane.running.as_ref().is_some_and(|running| running.turn.was_joined_by(client, session));
         if let Some(at) = self.lanes.iter().find(|(_, lane)| joined(lane)).map(|(at, _)| at.clone()) {
             self.stop(&at);
         }
@@ -369,8 +392,15 @@ impl Lanes {
         let _ = self.inbox.send(Event::Status);
     }
 
+    /// Returns how answers are shown in a conversation.
+    fn markup(&self, session: &SessionId) -> Markup {
+        self.homes.get(session).map(|home| home.markup).unwrap_or_default()
+    }
+
     fn queue(&mut self, client: ClientId, session: SessionId, work: Work) {
-        self.queue_for(Who { client, called: shown_in(&session) }, session, work);
+        let called = shown_in(&session);
+        let markup = self.markup(&called);
+        self.queue_for(Who { client, called, markup }, session, work);
     }
 
     fn queue_for(&mut self, who: Who, session: SessionId, work: Work) {
@@ -395,11 +425,18 @@ impl Lanes {
     fn begun(&self, session: &SessionId, Task { wanted, work }: Task) -> (Turn, Work) {
         let engine = self.engine.clone();
         let asker = wanted.first().map(|who| who.client);
+        // What is no answer of a model is not written in Markdown.
+        let markup = match work {
+            Work::Repl { .. } | Work::Say(_) => Markup::AsWritten,
+            Work::Ask(..) | Work::Decide { .. } | Work::Report(_) => {
+                wanted.first().map(|who| who.markup).unwrap_or_default()
+            }
+        };
         // Who set it off hears it, and where its conversation is.
         let home = self.homes.get(&shown_in(session)).filter(|home| wanted.iter().all(|who| who.client != home.client));
         let home = home.cloned().map(|home| (home, false));
         let hearers = wanted.into_iter().map(|who| (who, true)).chain(home);
-        let hearers = hearers.filter_map(|(Who { client, called }, wants)| {
+        let hearers = hearers.filter_map(|(Who { client, called, .. }, wants)| {
             Some(Hearer { channel: self.clients.get(client)?, called, wants })
         });
         let named = work.named().map(|(once, private)| (once.clone(), private));
@@ -418,7 +455,7 @@ impl Lanes {
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
         let _going = Arc::new(engine.goes_on(&name));
-        let turn = Turn { engine, heard, named, session: session.clone(), name, asked, exact, began, _going };
+        let turn = Turn { engine, markup, heard, named, session: session.clone(), name, asked, exact, began, _going };
         turn.begin(&work);
         (turn, work)
     }
@@ -473,6 +510,7 @@ impl Hearer {
 #[derive(Clone)]
 struct Turn {
     engine: Arc<Engine>,
+    markup: Markup,
     /// Who is told of it.
     heard: Arc<Mutex<Heard>>,
     /// The name of the question that it is, and whether its asker may see what is private.
@@ -497,9 +535,9 @@ impl Turn {
     }
 
     /// Returns whether somebody joined it out of a conversation that it calls so.
-    fn was_joined_by(&self, who: &Who) -> bool {
-        let is = |hearer: &Hearer| hearer.channel.id == who.client && hearer.called == who.called && hearer.wants;
-        who.called != shown_in(&self.session) && self.heard.lock().hearers.iter().any(is)
+    fn was_joined_by(&self, client: ClientId, called: &SessionId) -> bool {
+        let is = |hearer: &Hearer| hearer.channel.id == client && hearer.called == *called && hearer.wants;
+        *called != shown_in(&self.session) && self.heard.lock().hearers.iter().any(is)
     }
 
     /// Lets a client hear it that asks the same again, from its beginning; returns whether it does. None does when it is
@@ -542,7 +580,7 @@ impl Turn {
         self.named.as_ref()?;
         let heard = self.heard.lock();
         let heir = heard.hearers.iter().find(|hearer| hearer.wants && hearer.channel.id != client)?;
-        Some(Who { client: heir.channel.id, called: heir.called.clone() })
+        Some(Who { client: heir.channel.id, called: heir.called.clone(), markup: self.markup })
     }
 
     fn tell(&self, kind: &str, payload: Plist) {
@@ -716,7 +754,10 @@ impl Turn {
             None => payload,
         };
         let payload = payload
-            .list("others", finished.report.others.iter().map(|other| show::other(other, &finished.report.spent)))
+            .list(
+                "others",
+                finished.report.others.iter().map(|one| show::other(one, self.markup, &finished.report.spent)),
+            )
             .keyword("action", "turn-done");
         let payload = match privacy {
             Privacy::Open => payload,
@@ -732,10 +773,39 @@ impl Turn {
     }
 }
 
+/// Words of a model on their way to those who hear them.
+enum Words {
+    AsWritten(Inert),
+    Org(Box<Markdown>),
+}
+
+impl Words {
+    fn of(markup: Markup) -> Words {
+        match markup {
+            Markup::AsWritten => Words::AsWritten(Inert::default()),
+            Markup::Org => Words::Org(Box::default()),
+        }
+    }
+
+    fn push(&mut self, text: &str) -> String {
+        match self {
+            Words::AsWritten(inert) => inert.push(text),
+            Words::Org(markdown) => markdown.push(text),
+        }
+    }
+
+    fn finish(&mut self) -> String {
+        match self {
+            Words::AsWritten(inert) => inert.finish(),
+            Words::Org(markdown) => markdown.finish(),
+        }
+    }
+}
+
 /// What a turn says and thinks, on its way to those who hear it: inert, and with thoughts counted.
 struct Telling<'a> {
     turn: &'a Turn,
-    text: Inert,
+    text: Words,
     thoughts: Inert,
     /// Thoughts that are not counted yet.
     uncounted: String,
@@ -748,7 +818,8 @@ const COUNTED: usize = 4096;
 
 impl<'a> Telling<'a> {
     fn new(turn: &'a Turn) -> Self {
-        Telling { turn, text: Inert::default(), thoughts: Inert::default(), uncounted: String::new(), tokens: None }
+        let text = Words::of(turn.markup);
+        Telling { turn, text, thoughts: Inert::default(), uncounted: String::new(), tokens: None }
     }
 
     fn hear(&mut self, piece: Streamed<'_>) {
@@ -798,7 +869,15 @@ impl<'a> Telling<'a> {
 
     fn finish(mut self) {
         self.end_thoughts();
-        self.turn.stream(Streamed::Text(&self.text.finish()));
+    }
+}
+
+impl Drop for Telling<'_> {
+    /// However it ends, what was held back is told, and what is open is ended: code would go on in what comes next.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.turn.stream(Streamed::Text(&self.text.finish()));
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::domain::gate::{Trace, page};
 use crate::domain::id::TurnId;
 use crate::domain::inert::{exact, inert};
 use crate::domain::label::Privacy;
+use crate::domain::markdown::org;
 use crate::domain::memory::view::View;
 use crate::domain::money::totals::{Share, Shares, Sum};
 use crate::domain::port::{Ended, Locality};
@@ -27,6 +28,7 @@ use crate::edge::engine::query::Answer;
 use crate::edge::engine::record::Finished;
 use crate::edge::log::Line;
 use crate::edge::runtime::clients::program_of;
+use crate::edge::runtime::lanes::Markup;
 use crate::edge::wire::slices;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -298,10 +300,14 @@ const OTHER: usize = 64 * 1024;
 
 /// Returns an answer beside the one that the chat goes on from, with what its model came to in the turn; it stands in an Org
 /// buffer, and is inert.
-pub fn other(other: &Other, spent: &Shares) -> Sexp {
+pub(super) fn other(other: &Other, markup: Markup, spent: &Shares) -> Sexp {
     let whole = other.text.trim();
     let end = (0..=whole.len().min(OTHER)).rev().find(|&end| whole.is_char_boundary(end)).unwrap_or(0);
-    let mut text = inert(whole.get(..end).unwrap_or(""));
+    let shown = whole.get(..end).unwrap_or("");
+    let mut text = match markup {
+        Markup::AsWritten => inert(shown),
+        Markup::Org => org(shown),
+    };
     if end < whole.len() {
         text.push_str(&format!("…\n\n({} more were left out.)", counted(whole.len() - end, "byte")));
     }
