@@ -270,6 +270,20 @@ Two coats, and a day between them.
     (passepartout-screens-keys "C-x" "1")
     (passepartout-screens-keys "n")
     (passepartout-screens-wait "End of plan")
+    ;; The change alone, and with Ediff, which leaves all as it was.
+    (passepartout-screens-keys "=")
+    (passepartout-screens-check "plan-change" "^\\+four")
+    (passepartout-screens-keys "E")
+    ;; Versions of Ediff draw their panel differently.
+    (passepartout-screens-wait
+     (concat "three\n\n+ A: .*as it is.*\n\\(?:.*\n\\)*"
+             "three\nfour\n\n+ B: .*as planned\\(?:.*\n\\)*.*1 diffs"))
+    (passepartout-screens-keys "q")
+    (passepartout-screens-wait "Quit this Ediff")
+    (passepartout-screens-keys "y")
+    (passepartout-screens-wait "^\\+four")
+    (passepartout-screens-keys "q")
+    (passepartout-screens-keys "C-x" "1")
     ;; What has only just appeared is not approved yet.
     (passepartout-real-until
       (passepartout-screens-keys "C-c" "C-c")
