@@ -38,6 +38,11 @@
 
 ;;; Code:
 
+;; Compiling to machine code happens once, and not while something is
+;; measured; nothing that is loaded may begin with it.
+(dolist (variable '(native-comp-deferred-compilation native-comp-jit-compilation))
+  (when (boundp variable) (set variable nil)))
+
 (require 'cl-lib)
 (require 'org)
 
@@ -320,10 +325,7 @@ While more keys wait Emacs does not draw; they are then seen together."
 
 (defun felt-child ()
   "Measure what is asked for."
-  ;; Compiling to machine code happens once, and not while something is
-  ;; measured; a file that is saved by itself would be the same for all.
-  (dolist (variable '(native-comp-deferred-compilation native-comp-jit-compilation))
-    (when (boundp variable) (set variable nil)))
+  ;; That a file is saved by itself would be the same for all.
   (setq auto-save-default nil
         create-lockfiles nil
         inhibit-startup-screen t
