@@ -130,17 +130,28 @@ CHARACTER is a raw byte, a surrogate, or a character beyond Unicode."
     (4 "\U000ffffd")
     (_ "\ufffd\u0080")))
 
+(defun passepartout-events-foreign-p (text)
+  "Return non-nil when there is something in TEXT that UTF-8 cannot hold.
+The regular expression for all of that is not asked for every text:
+Emacs goes through a million characters when it compiles it, and soon
+forgets it where Org fontifies."
+  (and (/= (length text) (string-bytes text))
+       (let ((case-fold-search nil))
+         (or (string-match-p "[\ud800-\udfff]" text)
+             (unencodable-char-position 0 (length text) 'utf-8 nil text)))))
+
 (defun passepartout-events-clean (text)
   "Return TEXT without properties and with nothing that UTF-8 cannot hold.
 Its length in bytes stays what it is in a buffer."
   (let ((text (substring-no-properties text)))
     (unless (multibyte-string-p text)
       (setq text (string-to-multibyte text)))
-    (if (string-match-p passepartout-events--foreign text)
-        (replace-regexp-in-string
-         passepartout-events--foreign
-         (lambda (found) (passepartout-events--stand-in (aref found 0)))
-         text t t)
+    (if (passepartout-events-foreign-p text)
+        (let ((case-fold-search nil))
+          (replace-regexp-in-string
+           passepartout-events--foreign
+           (lambda (found) (passepartout-events--stand-in (aref found 0)))
+           text t t))
       text)))
 
 (defun passepartout-events--plain (value)

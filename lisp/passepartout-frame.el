@@ -204,7 +204,7 @@ Then no byte is moved more than once for it, on the whole."
           (goto-char end)
           (passepartout-frame--trim))))
     (when text
-      (when (string-match-p passepartout-events--foreign text)
+      (when (passepartout-events-foreign-p text)
         (passepartout-frame--wrong "a frame is not UTF-8"))
       (with-current-buffer (passepartout-frame--stream-text stream)
         (save-excursion

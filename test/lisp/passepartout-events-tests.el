@@ -50,6 +50,17 @@
                   (list :t (propertize "x" 'face 'bold)))
                  "(:t \"x\")")))
 
+(ert-deftest passepartout-events-knows-what-utf-8-cannot-hold ()
+  (pcase-dolist (`(,character ,foreign)
+                 '((0 nil) (?a nil) (#x7f nil) (#x80 nil) (?é nil) (?語 nil)
+                   (#xd7ff nil) (#xd800 t) (#xdfff t) (#xe000 nil)
+                   (#xffff nil) (#x10ffff nil) (#x110000 t) (#x3fff7f t)
+                   (#x3fff80 t) (#x3fffff t)))
+    (dolist (text (list (string character)
+                        (concat (make-string 2000 ?é) (string character) "a")))
+      (should (eq foreign (and (passepartout-events-foreign-p text) t)))
+      (should (eq foreign (not (equal text (passepartout-events-clean text))))))))
+
 (ert-deftest passepartout-events-clean-keeps-the-length-in-bytes ()
   (with-temp-buffer
     (insert "a" (unibyte-char-to-multibyte 200) "語" #xd800 #x110000 #x300000)
