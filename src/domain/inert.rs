@@ -209,6 +209,7 @@ mod tests {
             ("clock: soon", "clock : soon"),
             ("SCHEDULED: soon", "SCHEDULED : soon"),
             ("<<<radio>>>", "< < <radio>>>"),
+            ("[<2026-11-21 Sat 10:00>] [[<2026-11-21 Sat>]]", "[ [2026-11-21 Sat 10:00]] [ [ [2026-11-21 Sat]]]"),
             ("<2026-11-21 Sat>--<2026-11-22 Sun>", "[2026-11-21 Sat]--[2026-11-22 Sun]"),
             ("at 10:30, note:this, fs.rs:12", "at 10:30, note :this, fs.rs:12"),
         ] {

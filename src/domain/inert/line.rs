@@ -105,7 +105,7 @@ fn break_up(rest: &str, before: &str, closes: bool, out: &mut String) -> Option<
             match stamp {
                 Some(inner) => {
                     // Behind a bracket, the new one must not make a link of two.
-                    out.push_str(if out.ends_with('[') { " [" } else { "[" });
+                    out.push_str(if before.ends_with('[') { " [" } else { "[" });
                     out.push_str(inner);
                     out.push(']');
                     Some(inner.len() + 2)
