@@ -15,6 +15,7 @@ fn ask_thinking(provider: &Served, prompt: &Prompt) -> (Result<Completion, Provi
     let mut sink = |piece: Streamed<'_>| match piece {
         Streamed::Text(words) => text.push_str(words),
         Streamed::Thought(words) => thoughts.push_str(words),
+        Streamed::Act(_) => unreachable!("a provider does nothing"),
     };
     let answer = run(provider.complete(prompt, &mut sink));
     (answer, text, thoughts)

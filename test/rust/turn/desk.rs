@@ -490,6 +490,7 @@ pub fn told(report: &TurnReport) -> String {
         roll_back,
         // Its notice says so.
         out_of_steps: _,
+        slot: _,
     } = report;
     let mut out = vec![format!("ending: {}", ending.name()), format!("text: {text}")];
     out.extend(notice.iter().map(|notice| format!("notice: {notice}")));
