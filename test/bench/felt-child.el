@@ -121,7 +121,7 @@ While more keys wait Emacs does not draw; they are then seen together."
   (felt--draw t)
   (let ((end (or felt--result (felt--figures)))
         (print-length nil) (print-level nil))
-    (with-temp-file (expand-file-name "result.eld" (felt--env "OUT"))
+    (with-temp-file (expand-file-name "draft.eld" (felt--env "OUT"))
       (prin1 (list :shown (nreverse felt--shown)
                    :late (nreverse felt--late)
                    :spent (cl-mapcar #'- end felt--began)
@@ -130,6 +130,8 @@ While more keys wait Emacs does not draw; they are then seen together."
                    :notes (mapcar #'cdr (bound-and-true-p
                                          passepartout-events--notes)))
              (current-buffer))))
+  (rename-file (expand-file-name "draft.eld" (felt--env "OUT"))
+               (expand-file-name "result.eld" (felt--env "OUT")))
   (dolist (buffer (buffer-list))
     (with-current-buffer buffer (set-buffer-modified-p nil)))
   (let ((kill-emacs-query-functions nil)) (kill-emacs 0)))

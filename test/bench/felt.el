@@ -235,9 +235,7 @@ Return what `felt--open-tty' returns."
   (let* ((said "")
          (server (make-process :name "Xvfb" :connection-type 'pipe :noquery t
                                :filter (lambda (_ text) (setq said (concat said text)))
-                               :stderr (get-buffer-create " *Xvfb*")
-                               :command '("Xvfb" "-displayfd" "1" "-screen" "0" "1000x900x24"
-                                          "-nolisten" "tcp")))
+                               :command '("sh" "-c" "exec Xvfb -displayfd 1 -screen 0 1000x900x24 -nolisten tcp 2>/dev/null")))
          (process-environment
           (progn (felt--until "Xvfb" 30 (lambda () (string-match-p "\n" said)))
                  (cons (concat "DISPLAY=:" (string-trim said)) process-environment)))
@@ -337,7 +335,6 @@ SIZE is `large' or `small'."
           (accept-process-output nil 0.5)
           (funcall (nth 0 opened) ?\])
           (felt--until "the figures" 60 (lambda () (funcall there "result.eld")))
-          (accept-process-output nil 0.2)
           (felt--figures-of (with-temp-buffer
                               (insert-file-contents (concat out "result.eld"))
                               (read (current-buffer)))
