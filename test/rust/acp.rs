@@ -564,7 +564,10 @@ fn what_an_editor_approved_asks_again_the_next_time() {
 #[test]
 fn acts_are_told_to_an_editor_while_they_are_done_and_of_private_ones_nothing() {
     let home = home();
-    let look = |id: &str| Reply::answer(Dialect::OpenAi, &[], &[("c1", "memory-read", json!({"id": id}))]);
+    let look = |id: &str| {
+        let args = json!({"id": id, "explanation": "It may say which tiles."});
+        Reply::answer(Dialect::OpenAi, &[], &[("c1", "memory-read", args)])
+    };
     let server = FakeServer::start([look("tiles"), look("diary"), says(&["White."])]);
     let mut owner = Client::start(&home, Some(&server), "\"fake\"");
     let mut editor = Editor::greeted(&home);

@@ -179,8 +179,10 @@ async fn an_interrupt_after_an_approved_act_leaves_the_plan_done() {
     let (first, mut streamed) = tokio::sync::mpsc::unbounded_channel();
     let (running, turn, id, shown) = (engine.clone(), engine.new_turn(), plan.id.clone(), plan.shown());
     let task = tokio::spawn(async move {
-        let mut sink = |_: Streamed<'_>| {
-            let _ = first.send(());
+        let mut sink = |piece: Streamed<'_>| {
+            if matches!(piece, Streamed::Text(_)) {
+                let _ = first.send(());
+            }
         };
         running.decide(&origin(), &id.0, Decided::Approve { shown }, turn, &mut sink).await.map(|_| ())
     });
