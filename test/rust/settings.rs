@@ -286,9 +286,9 @@ async fn without_an_emacs_that_is_said() {
     let home = Home::new(&[("home.org", "* Kitchen\n")]);
     let world = World::with(home, true, &[]).await;
     let told = world.call("setting-explain", json!({"query": HOURS})).await;
-    assert!(told.contains("there is no Emacs to ask"), "{told}");
+    assert!(told.contains("the Emacs whose settings count is not there"), "{told}");
     let told = world.call("setting-change", set(HOURS, "48")).await;
-    assert!(told.contains("there is no Emacs to ask"), "{told}");
+    assert!(told.contains("the Emacs whose settings count is not there"), "{told}");
     assert!(world.engine.plans(false).is_empty());
     world.engine.close().await;
 }
