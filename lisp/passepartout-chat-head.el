@@ -162,10 +162,17 @@ HELP says what a click does."
               'help-echo help
               'local-map (cdr (assq command passepartout-chat--head-maps))))
 
+(defun passepartout-chat--head-first ()
+  "Return who is asked first, or what to do where nobody was set up."
+  (let ((first (car (default-value 'passepartout-provider-cascade))))
+    (if (member first '(nil "recall"))
+        "choose a model"
+      (passepartout-view-line first 30))))
+
 (defun passepartout-chat--head-who (last preset)
   "Return who answers, by LAST, in what kind of work, and by which PRESET."
   (passepartout-chat--head-part
-   (concat (or (plist-get last :model) "choose a model")
+   (concat (or (plist-get last :model) (passepartout-chat--head-first))
            (if (plist-get last :slot)
                (format " (%s)" (plist-get last :slot))
              "")

@@ -48,6 +48,15 @@
       (funcall clicked `(,button (,(selected-window) header-line (0 . 0) 0))))
     called))
 
+(ert-deftest passepartout-chat-head-names-who-is-asked-first ()
+  (passepartout-fake-with
+    (dolist (case '((nil "choose a model") (("recall") "choose a model")
+                    (("desk" "recall") "desk") (("a\nb") "a")))
+      (let ((passepartout-provider-cascade (car case)))
+        (passepartout-chat-tests--open)
+        (should (string-prefix-p (format " %s" (cadr case))
+                                 passepartout-chat--header))))))
+
 (ert-deftest passepartout-chat-head-has-three-parts-that-are-clicked ()
   (passepartout-fake-with
     (let ((session (passepartout-chat-tests--open)))
