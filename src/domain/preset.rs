@@ -108,6 +108,13 @@ impl Preset {
         }
     }
 
+    /// Returns what both leave; whom this one names is asked, and how, and where it names nobody, whom the other does.
+    #[must_use]
+    pub fn over(self, other: Preset) -> Preset {
+        let order = if self.order.is_empty() { other.order.clone() } else { self.order.clone() };
+        Preset { order, ..self.with(other) }
+    }
+
     /// Returns whether it leaves a tool. Speaking to the user is always left.
     pub fn may_use(&self, tool: &Tool) -> bool {
         tool.effect == Effect::Reply || self.tools.as_ref().is_none_or(|tools| tools.contains(tool.name))

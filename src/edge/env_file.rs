@@ -41,7 +41,8 @@ fn alone(file: &Path) -> std::io::Result<File> {
     loop {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
-            Err(TryLockError::Error(error)) => return Err(error),
+            // A file system without such locks, as NFS for a folder: it is written as well as without one.
+            Err(TryLockError::Error(_)) => return Ok(lock),
             Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE.0 => std::thread::sleep(PATIENCE.1),
             Err(TryLockError::WouldBlock) => {
                 return Err(std::io::Error::other("another process holds it; try again when that is done"));

@@ -191,6 +191,39 @@ async fn what_waits_goes_on_with_what_its_question_said_of_itself() {
     engine.close().await;
 }
 
+/// What was begun under a preset's tools goes on with no more of them, whatever the preset says by then; and one that a
+/// question names takes none of the bounds of its conversation's away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preset_that_a_question_names_gives_nothing_back() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    let few = |tools: &str| {
+        format!(
+            "* few\n:PROPERTIES:\n:MODEL: near/small\n:TOOLS: {tools}\n:END:\n* all\n:PROPERTIES:\n:MODEL: near/small\n:END:\n"
+        )
+    };
+    set(&home, "presets.org", &few("org-set-todo"));
+    let edit = calls("org-set-todo", json!({"id": "tiles", "state": "DONE", "explanation": "It was asked for."}));
+    let near = FakeServer::start([edit, says("It is done."), says("Blue.")]);
+    let far = FakeServer::start([]);
+    let engine = engine(&home, &near, &far).await;
+    let wishes = Wishes { preset: wish("few"), ..Wishes::default() };
+    let parked = engine.ask(wishing("set the tiles to done", wishes), engine.new_turn(), &mut |_| {}).await;
+    assert_eq!(parked.report.ending, Ending::Parked, "{:?}", parked.report);
+    set(&home, "presets.org", &few("org-set-todo memory-read"));
+    home.approve(&engine, &waiting(&engine)).await.expect("it is decided");
+    let last = || {
+        let sent = near.requests().last().map(|request| request.json()).expect("it was asked");
+        tools(&sent).into_iter().map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(last(), ["org-set-todo", "message"]);
+    home.ask(&engine, "/preset few").await;
+    let wishes = Wishes { preset: wish("all"), ..Wishes::default() };
+    let done = engine.ask(wishing("blue?", wishes), engine.new_turn(), &mut |_| {}).await;
+    assert_eq!(by(&done), Some(("near", "small")), "{:?}", done.report.notice);
+    assert_eq!(last(), ["memory-read", "org-set-todo", "message"]);
+    engine.close().await;
+}
+
 /// What no model can call is the user's own: a first contact, and going back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preset_of_few_tools_leaves_the_user_what_is_theirs() {

@@ -49,9 +49,10 @@ impl Pins {
     /// Returns them with what a question names by links to ids: that is in before all else, whatever was dropped.
     pub fn naming(mut self, question: &str) -> Pins {
         let mut named = Vec::new();
-        for link in links(question).into_iter().filter(|link| link.kind == Kind::Id) {
-            let id = question.get(link.target).map(str::trim).filter(|id| !id.is_empty()).map(NodeId::new);
-            let Some(id) = id.filter(|id| !named.contains(id)) else { continue };
+        for id in named_in(question) {
+            if named.contains(&id) {
+                continue;
+            }
             named.push(id);
             if named.len() == NAMED {
                 break;
@@ -61,6 +62,12 @@ impl Pins {
         named.extend(self.pinned.into_iter().filter(|id| !named.contains(id)).collect::<Vec<_>>());
         Pins { pinned: named, unpinned: self.unpinned }
     }
+}
+
+/// Returns the ids that a question names by links, in their order, each as often as it names it.
+pub fn named_in(question: &str) -> impl Iterator<Item = NodeId> {
+    let ids = links(question).into_iter().filter(|link| link.kind == Kind::Id);
+    ids.filter_map(move |link| question.get(link.target).map(str::trim).filter(|id| !id.is_empty()).map(NodeId::new))
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use unicode_width::UnicodeWidthStr;
 const MOST: usize = 8 * 1024;
 /// A column is filled up to so many columns of the screen, not more.
 const WIDEST: usize = 60;
+/// A table is filled up to so many times what was written of it: one row can name thousands of columns.
+const GROWTH: usize = 8;
 
 enum Row {
     Rule,
@@ -18,13 +20,15 @@ pub(super) struct Table {
     indent: usize,
     rows: Vec<Row>,
     bytes: usize,
+    /// So many bytes of it were given out.
+    given: usize,
     /// How wide the columns are, once rows were given out.
     widths: Option<Vec<usize>>,
 }
 
 impl Table {
     pub(super) fn new(indent: usize) -> Table {
-        Table { indent, rows: Vec::new(), bytes: 0, widths: None }
+        Table { indent, rows: Vec::new(), bytes: 0, given: 0, widths: None }
     }
 
     /// Takes a row.
@@ -43,23 +47,28 @@ impl Table {
     fn give(&mut self, out: &mut String) {
         let widths = self.widths.get_or_insert_with(|| widths(&self.rows));
         for row in self.rows.drain(..) {
+            let before = out.len();
+            let fills = self.given < GROWTH * self.bytes + MOST;
             out.push_str(&" ".repeat(self.indent));
             match row {
+                Row::Rule if !fills => out.push_str("|-|"),
                 Row::Rule => {
                     let dashes: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
                     out.push_str(&format!("|{}|", dashes.join("+")));
                 }
                 Row::Fields(fields) => {
                     for (number, field) in fields.iter().enumerate() {
-                        let room = widths.get(number).map_or(0, |width| width.saturating_sub(width_of(field)));
+                        let width = widths.get(number).filter(|_| fills);
+                        let room = width.map_or(0, |width| width.saturating_sub(width_of(field)));
                         out.push_str(&format!("| {field}{} ", " ".repeat(room)));
                     }
-                    let missing = widths.iter().skip(fields.len());
+                    let missing = widths.iter().skip(fields.len()).filter(|_| fills);
                     out.extend(missing.map(|width| format!("|{}", " ".repeat(width + 2))));
                     out.push('|');
                 }
             }
             out.push('\n');
+            self.given += out.len() - before;
         }
     }
 }

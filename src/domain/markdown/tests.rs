@@ -281,6 +281,19 @@ fn in_pieces(text: &str, sizes: &[usize]) -> (String, usize) {
     (out, parsed)
 }
 
+/// One row can name thousands of columns, which the next ones do not fill.
+#[test]
+fn a_table_does_not_grow_beyond_what_was_written_of_it() {
+    let wide = "|a".repeat(1000);
+    let fields = "|aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".repeat(32);
+    for (first, row) in [("|".repeat(2048), "|"), (wide, "|"), (fields, "|b"), ("|a|".to_string(), "|--|")] {
+        let text = format!("{first}\n{}", format!("{row}\n").repeat(8000));
+        let out = org(&text);
+        assert!(out.len() < 9 * text.len() + 32 * 1024, "{} of {}", out.len(), text.len());
+        assert_eq!(out.lines().count(), text.lines().count());
+    }
+}
+
 proptest! {
     #[test]
     fn in_any_pieces_it_is_the_same(text in mixed(), sizes in prop::collection::vec(1usize..12, 1..8)) {

@@ -136,7 +136,8 @@ impl Talk {
 
     /// Keeps a line of which it is not known what became of it; false when it was asked too often, or has no name.
     fn keep_lost(&mut self, line: Line) -> bool {
-        let line = Line { lost: line.lost + 1, ..line };
+        // It is waited for anew from here on.
+        let line = Line { lost: line.lost + 1, typed: Instant::now(), ..line };
         let keeps = line.once.is_some() && line.lost < TRIES;
         if keeps {
             complain(AGAIN);

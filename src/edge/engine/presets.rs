@@ -122,13 +122,20 @@ impl Engine {
         }
     }
 
-    /// Returns the preset of a question: what it wishes, over that of its conversation.
+    /// Returns the preset of a question: what it wishes, over that of its conversation, of which it takes away alone. Whom
+    /// it names, and how, counts in the place of those of the conversation.
     ///
     /// # Errors
     /// When a wish cannot be read, or the preset that it names cannot be had.
     pub(super) fn wished(&self, wishes: &Wishes, preset: Option<Preset>) -> Result<Option<Preset>, String> {
         let preset = match &wishes.preset {
-            Some(name) => Some(self.presets().get(name).cloned().map_err(|why| format!("PP_PRESET: {why}"))?),
+            Some(name) => {
+                let named = self.presets().get(name).cloned().map_err(|why| format!("PP_PRESET: {why}"))?;
+                Some(match preset {
+                    Some(own) => named.over(own),
+                    None => named,
+                })
+            }
             None => preset,
         };
         Ok(match (preset, wishes.read()?) {

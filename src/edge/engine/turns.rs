@@ -2,6 +2,7 @@
 //!
 //! Decisions about plans begin in [`super::decisions`], and lines that begin with a slash in [`super::commands`].
 
+use crate::domain::context::pins::named_in;
 use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{NodeId, SessionId, TurnId};
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
@@ -191,6 +192,17 @@ impl Engine {
         Ok(())
     }
 
+    /// Returns how private the headings are that a question names by links, as a link has a heading's title beside it. Who
+    /// may not see them wrote something else there.
+    fn named_privacy(&self, ask: &Ask) -> Privacy {
+        if !ask.origin.rights.see_private {
+            return Privacy::Open;
+        }
+        let view = self.view();
+        let named = named_in(&ask.text).filter_map(|id| view.get(&id).map(|node| node.privacy()));
+        named.max().unwrap_or(Privacy::Open)
+    }
+
     /// Makes a signal of a question, and says what its turn may see and touch, and which turns before it are told by their
     /// titles. Its conversation counts as private as what
     /// stands in it from then on.
@@ -207,7 +219,7 @@ impl Engine {
         let begun = !ask.history.is_empty() || !ask.older.turns.is_empty();
         let forgotten = self.store_trouble.is_some() && begun;
         let said = ask.history.iter().map(|said| said.privacy).max().unwrap_or(Privacy::Open);
-        let said = said.max(self.clone().attached_privacy(&ask).await);
+        let said = said.max(self.clone().attached_privacy(&ask).await).max(self.named_privacy(&ask));
         let privacy = match forgotten {
             true => Privacy::Private,
             false => self.session_privacy(&ask.origin.session).await.max(said),
@@ -337,12 +349,13 @@ impl Engine {
         };
         let mandate = in_place(|| self.mandate_at(below.as_deref()));
         let preset = self.preset_or_shut(&session).await;
-        let preset = under.as_ref().map_or(preset.clone(), |under| under.narrowed(preset));
         let wishes = under.as_ref().map_or(wishes, |under| under.wishes.clone());
         let preset = in_place(|| self.wished(&wishes, preset)).unwrap_or_else(|why| {
             self.say(LogLevel::Warning, &why);
             Some(Preset::shut("PP_PRESET"))
         });
+        // What it goes on under was fixed when it began, and counts over whatever a preset says by now.
+        let preset = under.as_ref().map_or(preset.clone(), |under| under.narrowed(preset));
         let preset = preset.as_ref();
         let most = self.prompt_budget(mandate.budget, preset);
         let together = together.or_else(|| under.as_ref().and_then(Under::together));

@@ -50,7 +50,7 @@ struct Task {
 }
 
 /// A client, and the conversation as it knows it: who joins a turn by its name may have called its own otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 struct Who {
     client: ClientId,
     called: SessionId,
@@ -81,8 +81,8 @@ enum Work {
 struct Wanted {
     /// Its name, when it is asked once, whatever becomes of this core.
     once: Option<Once>,
-    /// What the answer is to replace: then its words are wanted as they are, too.
-    exact: Option<Arc<Replaced>>,
+    /// What the answer is to replace, and who asked: then its words are wanted as they are there, too.
+    exact: Option<(ClientId, Arc<Replaced>)>,
 }
 
 /// A text that an answer is to replace.
@@ -173,8 +173,10 @@ impl Lanes {
         let theirs: Vec<SessionId> =
             self.homes.iter().filter(|(_, home)| home.client == client).map(|(session, _)| session.clone()).collect();
         for session in theirs {
-            let running = self.lanes.get(&session).and_then(|lane| lane.running.as_ref());
-            match running.and_then(|running| running.turn.heir(client)) {
+            let lane = self.lanes.get(&session);
+            let hears = lane.and_then(|lane| lane.running.as_ref()).and_then(|running| running.turn.heir(client));
+            let waits = || lane.and_then(|lane| lane.queue.iter().flat_map(|task| &task.wanted).next()).cloned();
+            match hears.or_else(waits) {
                 Some(heir) => drop(self.homes.insert(session, heir)),
                 None => {
                     self.homes.remove(&session);
@@ -204,12 +206,14 @@ impl Lanes {
         };
         match payload.text_at("once").map(Once::read).transpose() {
             Ok(Some(once))
-                if self.joins(Who { client, called: origin.session.clone(), markup }, &origin, &once, payload) => {}
+                // Who wants its words as they are asks for itself.
+                if payload.text_at("exact").is_none()
+                    && self.joins(Who { client, called: origin.session.clone(), markup }, &origin, &once, payload) => {}
             Ok(once) => {
                 let ask = asked(origin, payload, blotted);
                 let exact = payload.text_at("exact").map(|file| {
                     let text = ask.attached.iter().map(|along| along.text.as_str()).collect::<Vec<_>>().join("\n");
-                    Arc::new(Replaced { file: file.to_string(), text })
+                    (client, Arc::new(Replaced { file: file.to_string(), text }))
                 });
                 self.take(client, markup, ask, Wanted { once, exact });
             }
@@ -224,7 +228,11 @@ impl Lanes {
         if payload.flag_at("waits") {
             self.engine.stay_for(&session);
         }
-        self.homes.insert(session, who);
+        // Whose conversation it is stays that, as long as it is there.
+        let lives = self.homes.get(&session).is_some_and(|home| self.clients.get(home.client).is_some());
+        if !lives {
+            self.homes.insert(session, who);
+        }
         let _ = self.inbox.send(Event::Status);
         true
     }
@@ -232,9 +240,12 @@ impl Lanes {
     /// Returns the conversation of the question that was joined. A client knows its turns by their order: what it would
     /// hear before something that it asked earlier is not joined.
     fn joined(&mut self, who: &Who, once: &Once, sees: bool) -> Option<SessionId> {
-        let waits = |task: &Task| task.wanted.contains(who);
+        let is_theirs = |known: &Who| known.client == who.client && known.called == who.called;
+        let waits = |task: &Task| task.wanted.iter().any(is_theirs);
         let lane = self.lanes.get(&who.called);
-        let runs = |lane: &Lane| lane.running.as_ref().is_some_and(|running| running.turn.is_named(once));
+        // One that is being stopped has an end of its own.
+        let joinable = |running: &Running| running.task.is_some() && running.turn.is_named(once);
+        let runs = |lane: &Lane| lane.running.as_ref().is_some_and(joinable);
         if let Some((session, goes_on)) = self.lanes.iter().find(|(_, lane)| runs(lane)) {
             let may = lane.is_none_or(|lane| !lane.queue.iter().any(waits));
             let (channel, running) = (self.clients.get(who.client)?, goes_on.running.as_ref()?);
@@ -424,7 +435,6 @@ impl Lanes {
     /// Makes the turn of what is to be done, and tells that it has started.
     fn begun(&self, session: &SessionId, Task { wanted, work }: Task) -> (Turn, Work) {
         let engine = self.engine.clone();
-        let asker = wanted.first().map(|who| who.client);
         // What is no answer of a model is not written in Markdown.
         let markup = match work {
             Work::Repl { .. } | Work::Say(_) => Markup::AsWritten,
@@ -450,7 +460,7 @@ impl Lanes {
             Work::Report(reported) => first_line(&format!("report of the task: {}", reported.task)),
         };
         let exact = match &work {
-            Work::Ask(_, Wanted { exact, .. }) => asker.zip(exact.clone()),
+            Work::Ask(_, Wanted { exact, .. }) => exact.clone(),
             Work::Decide { .. } | Work::Repl { .. } | Work::Say(_) | Work::Report(_) => None,
         };
         let (name, began) = (engine.new_turn(), engine.clock.now());
@@ -589,13 +599,19 @@ impl Turn {
 
     /// Tells how an act stands: what it is about, to those who may see that.
     fn tell_act(&self, act: &Act) {
-        for hearer in &self.heard.lock().hearers {
+        let heard = self.heard.lock();
+        // What is stopped may still be at an act when its end was told.
+        for hearer in heard.hearers.iter().filter(|_| !heard.over) {
             hearer.tell(self, "event", show::act(&self.name, act, hearer.channel.rights().see_private));
         }
     }
 
     fn stream(&self, piece: Streamed<'_>) {
         let mut heard = self.heard.lock();
+        // What was held back when it was stopped may come behind its end.
+        if heard.over {
+            return;
+        }
         for Hearer { channel, called, .. } in &heard.hearers {
             channel.outbox.stream(&called.0, &self.name.0, piece);
         }
@@ -764,7 +780,7 @@ impl Turn {
             Privacy::Private => payload.flag("private", true),
             Privacy::Warn | Privacy::Ask => payload.text("private", privacy.word()),
         };
-        // Nobody but who asked first is told words that are not inert.
+        // Nobody but who asked for that is told words that are not inert.
         let exact = self.exact.as_ref().map(|(asker, replaced)| {
             let Replaced { file, text } = replaced.as_ref();
             (*asker, show::as_it_is(payload.clone(), &finished.report, file, text))
