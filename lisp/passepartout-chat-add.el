@@ -93,22 +93,23 @@ Notes are visited, so that how private they are can be read of them."
      ((passepartout-question--encrypted-p file)
       (user-error "%s is encrypted; open it and add its buffer"
                   (file-name-nondirectory file))))
-    (let ((size (file-attribute-size (file-attributes file)))
-          (buffer (if (string-match-p "\\.org\\(?:_archive\\)?\\'" file)
-                      (find-file-noselect file)
-                    (find-buffer-visiting file))))
+    (let ((size (file-attribute-size (file-attributes file))))
+      ;; Before it is visited: what is too large is not.
       (passepartout-question--check-size size)
-      (if buffer
-          (with-current-buffer buffer
-            (save-restriction
-              (widen)
-              (passepartout-chat-add--named
-               (passepartout-question-target (point-min) (point-max)
-                                             "the file")
-               file)))
-        (passepartout-chat-add--text-of file)
-        (passepartout-chat-add--named
-         (list :path file :what "the file" :bytes size :tier nil) file)))))
+      (let ((buffer (if (string-match-p "\\.org\\(?:_archive\\)?\\'" file)
+                        (find-file-noselect file)
+                      (find-buffer-visiting file))))
+        (if buffer
+            (with-current-buffer buffer
+              (save-restriction
+                (widen)
+                (passepartout-chat-add--named
+                 (passepartout-question-target (point-min) (point-max)
+                                               "the file")
+                 file)))
+          (passepartout-chat-add--text-of file)
+          (passepartout-chat-add--named
+           (list :path file :what "the file" :bytes size :tier nil) file))))))
 
 (defun passepartout-chat-add--named (target file)
   "Return TARGET, all of FILE, with that and a label that is a link to it."
@@ -136,7 +137,7 @@ Notes are visited, so that how private they are can be read of them."
 (defun passepartout-chat-add--agenda ()
   "Return the agenda as what goes along: the one at point, or that of the week."
   (let ((text (if (derived-mode-p 'org-agenda-mode)
-                  (buffer-substring-no-properties (point-min) (point-max))
+                  (passepartout-chat-add--shown)
                 (passepartout-chat-add--week))))
     (when (string-blank-p text)
       (user-error "The agenda is empty"))
@@ -148,6 +149,20 @@ Notes are visited, so that how private they are can be read of them."
           ;; It shows notes of any kind.
           :tier 'block)))
 
+(defun passepartout-chat-add--shown ()
+  "Return the text of this buffer without what a filter hides."
+  (let ((from (point-min)) texts)
+    (while (< from (point-max))
+      (let ((to (next-single-char-property-change from 'invisible)))
+        (unless (invisible-p from)
+          (push (buffer-substring-no-properties from to) texts))
+        (setq from to)))
+    (apply #'concat (nreverse texts))))
+
+(defvar org-agenda-markers)
+(defvar org-agenda-last-marker-time)
+(defvar org-agenda-pre-window-conf)
+
 (defun passepartout-chat-add--week ()
   "Return the agenda of the week as a text, and leave no trace of it."
   (require 'org-agenda)
@@ -158,7 +173,11 @@ Notes are visited, so that how private they are can be read of them."
            ;; An agenda of yours is left as it is.
            (org-agenda-buffer-tmp-name name)
            (org-agenda-buffer-name name)
-           (org-agenda-buffer (bound-and-true-p org-agenda-buffer)))
+           (org-agenda-buffer (bound-and-true-p org-agenda-buffer))
+           ;; Making an agenda, and killing it, takes these markers back.
+           (org-agenda-markers nil)
+           (org-agenda-last-marker-time nil)
+           (org-agenda-pre-window-conf nil))
       (unwind-protect
           (progn
             (org-agenda-list nil nil 'week)
@@ -293,7 +312,9 @@ knows the file to be, which may be more than stands in it."
   (let ((file (and (not (passepartout-module-road :tag))
                    (plist-get target :file))))
     (mapcar (lambda (piece) (append piece (and file (list :file file))))
-            (passepartout-chat-add--texts target))))
+            (or (passepartout-chat-add--texts target)
+                (user-error "There is nothing in %s any more; take its line out"
+                            (plist-get target :what))))))
 
 (defun passepartout-chat-add--texts (target)
   "Return the text of TARGET, in pieces that a message can hold."
@@ -383,7 +404,8 @@ It lies in that folder, whatever links lead out of it."
           (when (and file
                      (not (member file found))
                      (not (seq-some (lambda (target)
-                                      (equal file (plist-get target :path)))
+                                      (equal file (or (plist-get target :path)
+                                                      (plist-get target :file))))
                                     targets)))
             (push file found)))))
     (mapcar #'passepartout-chat-add--file (nreverse found))))
@@ -549,9 +571,7 @@ Of what was asked before, show where it stood."
     (save-excursion
       (delete-region (line-beginning-position)
                      (min (point-max) (1+ (line-end-position)))))
-    (with-current-buffer (passepartout-chat--base)
-      (when passepartout-chat--along
-        (remhash line passepartout-chat--along)))
+    ;; What it stands for stays at hand: undo brings the line back.
     (message "Does not go along any more%s"
              (if (string-suffix-p ", private)" line)
                  "; the question stays private, by its property PRIVACY"

@@ -76,7 +76,8 @@ END is where it ends.  It may be a file that the question names."
     (goto-char beg)
     (while (re-search-forward passepartout-chat--along-regexp end t)
       ;; In an answer it is only what a model says.
-      (unless (save-match-data (passepartout-chat--in-answer-p))
+      (if (save-match-data (passepartout-chat--in-answer-p))
+          (re-search-forward "^\\*+ " end 'move)
         (let ((overlay (make-overlay (match-beginning 0) (match-end 0)
                                      nil t nil)))
           (overlay-put overlay 'passepartout-chat-along t)

@@ -196,6 +196,12 @@ changed.  A heading that is gone opens its file."
              (passepartout-chat--visit
               file (format "^[ \t]*:ID:[ \t]+%s[ \t]*$"
                            (regexp-quote (substring target 3)))))))
+     ;; A heading without an ID has its file and the titles above it.
+     ((string-match "\\`id:\\(/.*\\)::\\*\\(?:.*/\\)?\\([^/]*\\)\\'" target)
+      (let ((file (match-string 1 target))
+            (title (match-string 2 target)))
+        (passepartout-chat--visit
+         file (concat "^\\*+ .*" (regexp-quote title)))))
      ((string-match "\\`file:\\(/.*\\.org\\)::\\*\\(.*\\)\\'" target)
       (let ((file (match-string 1 target))
             (title (org-link-unescape (match-string 2 target))))

@@ -114,12 +114,15 @@ not asked for them: that would take its time."
     (when (and folder (not (file-remote-p folder)) (file-directory-p folder))
       (unless (and (equal (car passepartout-chat--complete-files) folder)
                    (< (- now (cadr passepartout-chat--complete-files)) 60))
-        (let* ((default-directory (file-name-as-directory folder))
+        (let* ((default-directory (file-name-as-directory
+                                   (expand-file-name folder)))
                (project (project-current nil default-directory)))
           (setq passepartout-chat--complete-files
                 (cons folder
                       (cons now
-                            (mapcar (lambda (file) (file-relative-name file folder))
+                            (mapcar (lambda (file)
+                                      (string-remove-prefix
+                                       default-directory (expand-file-name file)))
                                     (if project
                                         (ignore-errors (project-files project))
                                       (seq-filter
@@ -162,8 +165,12 @@ not asked for them: that would take its time."
 
 (defun passepartout-chat--complete-take (word payload)
   "Take PAYLOAD, what the core found for WORD, unless another is wanted."
-  (when (and (equal word passepartout-chat--complete-wanted)
-             (not (plist-get payload :error)))
+  (cond
+   ((not (equal word passepartout-chat--complete-wanted)))
+   ;; What could not be had may be there at the next key.
+   ((plist-get payload :error)
+    (setq passepartout-chat--complete-wanted nil))
+   (t
     (let ((taken (make-hash-table :test #'equal)) found)
       (dolist (hit (plist-get payload :hits))
         (let* ((title (concat "@" (passepartout-query-title hit)))
@@ -175,7 +182,7 @@ not asked for them: that would take its time."
                         hit)
                   found))))
       (setq passepartout-chat--complete-found
-            (cons word (nreverse found))))))
+            (cons word (nreverse found)))))))
 
 (defun passepartout-chat--complete-ask (word)
   "Ask the core for headings that fit WORD, unless it was asked just that.
@@ -235,11 +242,22 @@ What is found is only shown, so it may be private."
   (let ((word (string-remove-prefix "@" string)))
     (passepartout-chat--complete-ask word)
     (append
-     ;; What was found for the beginning of it is still better than nothing.
-     (and (string-prefix-p (or (car passepartout-chat--complete-found) "\0")
-                           word)
-          (mapcar #'car (cdr passepartout-chat--complete-found)))
+     (passepartout-chat--complete-heading-texts word)
      (passepartout-chat--complete-file-texts word))))
+
+(defun passepartout-chat--complete-heading-texts (word)
+  "Return what stands for the headings that were found and fit WORD.
+What was found for the beginning of it, and has WORD, is better than
+nothing while the core is asked."
+  (pcase-let ((`(,asked . ,found) passepartout-chat--complete-found)
+              (case-fold-search t))
+    (when (and asked (string-prefix-p asked word))
+      (let ((texts (mapcar #'car found)))
+        (if (equal asked word)
+            texts
+          (seq-filter (lambda (text)
+                        (string-match-p (regexp-quote word) text 1))
+                      texts))))))
 
 (defun passepartout-chat--complete-table (string predicate action)
   "Complete STRING, which begins with an @, by PREDICATE and ACTION."
@@ -249,9 +267,14 @@ What is found is only shown, so it may be private."
                           (cycle-sort-function . identity)))
     ('t (let ((texts (passepartout-chat--complete-texts string)))
           (if predicate (seq-filter predicate texts) texts)))
-    ('lambda (and (member string (passepartout-chat--complete-texts string)) t))
-    ('nil (passepartout-chat--complete-only
-           string (passepartout-chat--complete-texts string)))
+    ;; A heading that was chosen is no word to look for.
+    ('lambda (and (or (passepartout-chat--complete-hit string)
+                      (member string (passepartout-chat--complete-file-texts
+                                      (string-remove-prefix "@" string))))
+                  t))
+    ('nil (or (and (passepartout-chat--complete-hit string) t)
+              (passepartout-chat--complete-only
+               string (passepartout-chat--complete-texts string))))
     (_ nil)))
 
 (defun passepartout-chat--complete-only (string texts)

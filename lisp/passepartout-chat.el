@@ -280,7 +280,7 @@ the model, and the chat itself goes on as if the branch were not there."
     (define-key map (kbd "C-c M-p") #'passepartout-chat-promote)
     (define-key map (kbd "C-c M-n") #'passepartout-chat-next-turn)
     (define-key map (kbd "C-c M-u") #'passepartout-chat-previous-turn)
-    (define-key map (kbd "C-c M-b") #'passepartout-chat-branch)
+    (define-key map (kbd "C-c M-d") #'passepartout-chat-branch)
     (define-key map (kbd "C-c M-a") #'passepartout-chat-add)
     map)
   "Keys of a chat.")

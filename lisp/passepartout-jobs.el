@@ -290,7 +290,7 @@ Its own ID names it; without one its title does, nearest to its line."
              'face 'passepartout-quiet))
     (if (plist-get payload :jobs)
         (dolist (job (plist-get payload :jobs))
-          (passepartout-list-item (plist-get job :id)
+          (passepartout-list-item (passepartout-list-key (plist-get job :id))
               (passepartout-view-line (plist-get job :title) 80)
               job
             (passepartout-jobs--insert job)))

@@ -144,6 +144,8 @@ Nothing is approved here.
   ;; Keys that `diff-mode' lends to buffers that cannot be written.
   (setq-local minor-mode-overriding-map-alist nil)
   ;; These look into the files that a change names, or call programs.
+  (setq-local next-error-function nil)
+  (setq-local add-log-current-defun-function #'ignore)
   (setq-local diff-font-lock-syntax nil)
   (setq-local diff-refine nil)
   (setq-local diff-font-lock-prettify nil)

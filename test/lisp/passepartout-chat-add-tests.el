@@ -209,8 +209,13 @@ Each of TEXTS is (NAME MODE TEXT)."
             (with-current-buffer (get-buffer-create "*Org Agenda*")
               (insert "an agenda of yours"))
             (unwind-protect
-                (progn
+                (let* ((mark (with-current-buffer "*Org Agenda*"
+                               (point-min-marker)))
+                       (org-agenda-markers (list mark)))
                   (passepartout-chat-add-agenda)
+                  ;; What your agenda's lines stand for is still known.
+                  (should (marker-buffer mark))
+                  (should (equal org-agenda-markers (list mark)))
                   (should (equal (with-current-buffer "*Org Agenda*"
                                    (buffer-string))
                                  "an agenda of yours")))

@@ -163,6 +163,33 @@
                       (passepartout-chat-complete) "@tiles")
                      '("@src/tiles.rs"))))))
 
+(ert-deftest passepartout-chat-complete-takes-nothing-that-does-not-fit ()
+  (passepartout-chat-complete-tests--with "@d"
+    (passepartout-chat--complete-look (current-buffer))
+    (passepartout-fake-answer
+     :query '(:hits ((:id "diary" :file "/n/a.org" :title "Diary of a Boat"))))
+    ;; It was found for less than what stands here now.
+    (insert "entist")
+    (completion-at-point)
+    (should (equal (buffer-substring (line-beginning-position) (point))
+                   "* @dentist"))
+    ;; What could not be asked is asked again.
+    (passepartout-fake-answer :query '(:error "not now"))
+    (passepartout-chat--complete-look (current-buffer))
+    (should (equal (mapcar (lambda (asked) (plist-get asked :query))
+                           (passepartout-fake-sent :query))
+                   '("d" "dentist" "dentist")))))
+
+(ert-deftest passepartout-chat-complete-the-only-heading-becomes-a-link ()
+  (passepartout-chat-complete-tests--with "@boat"
+    (passepartout-chat--complete-look (current-buffer))
+    (passepartout-fake-answer
+     :query '(:hits ((:id "diary" :file "/n/a.org" :title "Diary of a Boat"))))
+    (completion-at-point)
+    (should (equal (buffer-substring (line-beginning-position) (point))
+                   "* @[[id:diary][Diary of a Boat]] "))
+    (should (= 1 (length (passepartout-fake-sent :query))))))
+
 (ert-deftest passepartout-chat-complete-is-on-in-a-chat-alone ()
   (passepartout-chat-complete-tests--with "@til"
     (should (memq #'passepartout-chat-complete completion-at-point-functions))

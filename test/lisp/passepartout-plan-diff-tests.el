@@ -102,6 +102,9 @@
       `((:diff ,passepartout-plan-diff-tests--change))
     (passepartout-plan-tests--key "=")
     (passepartout-plan-diff-tests--answer)
+    ;; Commands and modes of elsewhere visit nothing through this buffer.
+    (should-not next-error-function)
+    (should-not (funcall add-log-current-defun-function))
     ;; Nothing that applies a change, visits its file or calls a program.
     (map-keymap (lambda (_event command)
                   (when (symbolp command)
