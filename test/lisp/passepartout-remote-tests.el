@@ -532,7 +532,7 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
                    ("127.0.0.1:7" ("127.0.0.1" . 7))
                    ("127.3.2.1" ("127.3.2.1" . 9105))
                    ("[::1]:9" ("::1" . 9)) ("[::1]" ("::1" . 9105))
-                   ("/tmp/x" "/tmp/x") ("~/x" ,(expand-file-name "~/x"))
+                   ("/no/such/x" "/no/such/x") ("~/x" ,(expand-file-name "~/x"))
                    ("./x" ,(expand-file-name "x"))))
     (should (equal address (passepartout-connect--address where))))
   (dolist (where '("box" "box:9105" "192.168.0.7:9105" "127.0.0.1:0"

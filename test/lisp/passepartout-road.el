@@ -72,6 +72,9 @@ is not shown to be")
     (passepartout-surface-focus-is-on-the-heading-at-point . buffers)
     (passepartout-surface-dynamic-block-is-filled-and-follows . buffers)
     (passepartout-ask-real-organize-proposes-and-changes-nothing . buffers)
+    (passepartout-chat-add-real-what-goes-along-is-data-and-a-link-names-a-note
+     . "a core outside of this Emacs has a project of its own, so that no file
+here is named by an @")
     (passepartout-settings-real-a-change-is-approved-and-put-back
      . "settings of this Emacs are neither told nor set")
     (passepartout-models-a-function-of-yours-is-asked-by-a-real-core
