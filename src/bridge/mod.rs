@@ -2,7 +2,7 @@
 //!
 //! A function here converts, calls and converts back; what to do is decided in `edge`.
 //! No Lisp value outlives the call that it came with, and no thread but Emacs's own touches Emacs:
-//! the one road from a thread to Emacs is the byte that [`wake`] writes.
+//! the one road from a thread to Emacs is the byte that `wake` writes.
 #![allow(
     unsafe_code,
     reason = "the macros of the emacs crate expand to unsafe code, and wake.rs sets flags of a file descriptor"

@@ -14,7 +14,7 @@ const MOST_PLACES: usize = 8;
 pub enum Unreplaced {
     /// Nothing is looked for, or nothing would change.
     Nothing(&'static str),
-    /// It stands there another number of times; the lines, from 1, at most [`MOST_PLACES`] of them.
+    /// It stands there another number of times; the lines, from 1, at most `MOST_PLACES` of them.
     Count {
         /// How often it stands there.
         found: usize,

@@ -113,7 +113,7 @@ impl Vault {
     }
 
     /// Takes further keys, each in place of one of the same name. What is replaced is still a secret: it is looked for and
-    /// masked as before, for the last [`BEFORE`] of a name.
+    /// masked as before, for the last `BEFORE` of a name.
     pub fn add(&self, keys: impl IntoIterator<Item = (String, Secret)>) {
         let mut held = self.0.write();
         let mut secrets = held.secrets.clone();

@@ -100,7 +100,7 @@ pub fn write(postings: &[Posting], length: &dyn Fn(u32) -> u32, out: &mut Vec<u8
     out.extend_from_slice(&scratch.blocks);
 }
 
-/// What [`write`] needs on the way, kept so that it need not be asked for anew.
+/// What `write` needs on the way, kept so that it need not be asked for anew.
 #[derive(Default)]
 pub struct Scratch {
     blocks: Vec<u8>,

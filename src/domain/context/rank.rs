@@ -41,7 +41,7 @@ pub struct Weights {
     pub time: f32,
     /// What a word counts that is written nearly as one of the question that nobody holds.
     pub alike: f32,
-    /// What a node of cosine 1 gains, beside the best node's words; one of [`FAR_COSINE`] gains nothing.
+    /// What a node of cosine 1 gains, beside the best node's words; one of `FAR_COSINE` gains nothing.
     pub meaning: f32,
     /// What the words of the focus count beside those of a question.
     pub focus: f32,

@@ -1,6 +1,6 @@
 //! Which words in a row stand in private notes: short hashes of some of them, by which a quotation is known elsewhere.
 //!
-//! A hash says nothing of the words. Of [`WINDOW`] rows that follow one another one at least is kept, always the same
+//! A hash says nothing of the words. Of `WINDOW` rows that follow one another one at least is kept, always the same
 //! one, so that a passage of [`FOUND`] words is found wherever it begins and ends, and looking for one takes time in
 //! its own length alone.
 
@@ -132,7 +132,7 @@ impl Quotations {
         self.rows.iter().all(HashMap::is_empty)
     }
 
-    /// Takes the hashes of a file in the place of those that it had. Beyond [`MOST`] hashes those of a file are left out.
+    /// Takes the hashes of a file in the place of those that it had. Beyond `MOST` hashes those of a file are left out.
     pub fn take(&mut self, prints: Prints) {
         self.forget(&prints.file);
         let prints = match self.warning.saturating_add(prints.count_warning()) <= MOST_WARNING {

@@ -1,6 +1,6 @@
 //! Turns as clients start them with the user's words, how every turn is run, and how it ends.
 //!
-//! Decisions about plans begin in [`super::decisions`], and lines that begin with a slash in [`super::commands`].
+//! Decisions about plans begin in [`super::decisions`], and lines that begin with a slash in `commands`.
 
 use crate::domain::context::pins::named_in;
 use crate::domain::gate::plan::FlightPlan;

@@ -1,7 +1,7 @@
 //! The runtime: one loop takes every message of every client, and one lane a session runs its turns in order.
 //!
 //! It is what a client talks to. Nothing here waits on the client's thread: a message is queued and that is all.
-//! Of several processes on one store the owner's has the loop; the others join it (see [`link`]).
+//! Of several processes on one store the owner's has the loop; the others join it (see `link`).
 
 mod buffers;
 pub(in crate::edge) mod clients;

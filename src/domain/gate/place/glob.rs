@@ -41,7 +41,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// As [`matches`], of a pattern that could reach what is not to be read: where it names a class of characters, which is not
+/// As `matches`, of a pattern that could reach what is not to be read: where it names a class of characters, which is not
 /// looked up, its sets hold every one.
 pub fn may_match(pattern: &str, text: &str) -> bool {
     if !["[:", "[.", "[="].iter().any(|class| pattern.contains(class)) {
