@@ -38,7 +38,6 @@
 (require 'passepartout-chat-text)
 (eval-when-compile (require 'subr-x))
 
-(declare-function project-files "project" (project &optional dirs))
 (declare-function passepartout-chat--project "passepartout-chat" ())
 (defvar passepartout-chat-mode)
 
@@ -102,35 +101,89 @@
 (defconst passepartout-chat--complete-most 100
   "How many files are offered at once.")
 
+(defconst passepartout-chat--complete-known 20000
+  "How many files of a project are known at most.")
+
+(defconst passepartout-chat--complete-bytes 4000000
+  "After so many bytes of names no more are listed.")
+
 (defvar passepartout-chat--complete-files nil
   "What the files of a project were a moment ago: (FOLDER TIME . NAMES).")
 
+(defvar passepartout-chat--complete-listing nil
+  "The process that lists the files of a project, or nil.")
+
 (defun passepartout-chat--complete-project-files ()
   "Return the names of the files of this chat's project, relative to it.
-They are listed anew after a minute.  A project of another machine is
-not asked for them: that would take its time."
-  (let ((folder (passepartout-chat--project))
-        (now (float-time)))
+They are those that are known by now: after a minute they are listed
+anew, for which nobody waits.  A project of another machine is not asked
+for them."
+  (let ((folder (passepartout-chat--project)))
     (when (and folder (not (file-remote-p folder)) (file-directory-p folder))
-      (unless (and (equal (car passepartout-chat--complete-files) folder)
-                   (< (- now (cadr passepartout-chat--complete-files)) 60))
-        (let* ((default-directory (file-name-as-directory
-                                   (expand-file-name folder)))
-               (project (project-current nil default-directory)))
-          (setq passepartout-chat--complete-files
-                (cons folder
-                      (cons now
-                            (mapcar (lambda (file)
-                                      (string-remove-prefix
-                                       default-directory (expand-file-name file)))
-                                    (if project
-                                        (ignore-errors (project-files project))
-                                      (seq-filter
-                                       #'file-regular-p
-                                       (directory-files
-                                        folder t
-                                        directory-files-no-dot-files-regexp)))))))))
+      (setq folder (file-name-as-directory (expand-file-name folder)))
+      (unless (equal (car passepartout-chat--complete-files) folder)
+        (setq passepartout-chat--complete-files (list folder 0)))
+      (when (>= (- (float-time) (cadr passepartout-chat--complete-files)) 60)
+        (setcar (cdr passepartout-chat--complete-files) (float-time))
+        (passepartout-chat--complete-list folder))
       (cddr passepartout-chat--complete-files))))
+
+(defun passepartout-chat--complete-list (folder)
+  "List the files of FOLDER: those that git knows or does not ignore.
+Where there is no git, they are those right in it."
+  (when (process-live-p passepartout-chat--complete-listing)
+    (delete-process passepartout-chat--complete-listing))
+  (setq passepartout-chat--complete-listing nil)
+  (if (not (and (locate-dominating-file folder ".git")
+                (executable-find "git")))
+      (setcdr (cdr passepartout-chat--complete-files)
+              (seq-filter (lambda (name)
+                            (file-regular-p (expand-file-name name folder)))
+                          (directory-files
+                           folder nil directory-files-no-dot-files-regexp)))
+    (let ((default-directory folder)
+          (coding-system-for-read 'utf-8-unix))
+      (setq passepartout-chat--complete-listing
+            (make-process
+             :name "passepartout-files"
+             :buffer (generate-new-buffer " *passepartout files*" t)
+             ;; What the project's settings name is not run.
+             :command '("git" "-c" "core.fsmonitor=false" "ls-files" "-z"
+                        "--cached" "--others" "--exclude-standard")
+             :connection-type 'pipe
+             :noquery t
+             :stderr (make-pipe-process :name "passepartout-files-errors"
+                                        :noquery t :buffer nil
+                                        :filter #'ignore :sentinel #'ignore)
+             :filter
+             (lambda (process text)
+               (internal-default-process-filter process text)
+               (when (> (buffer-size (process-buffer process))
+                        passepartout-chat--complete-bytes)
+                 (delete-process process)))
+             :sentinel (lambda (process _event)
+                         (passepartout-chat--complete-listed
+                          process folder)))))))
+
+(defun passepartout-chat--complete-listed (process folder)
+  "Take what PROCESS, which has ended, has listed of FOLDER."
+  (let ((buffer (process-buffer process)))
+    (unless (process-live-p process)
+      (when (and (buffer-live-p buffer)
+                 (eq process passepartout-chat--complete-listing)
+                 (equal folder (car passepartout-chat--complete-files)))
+        (setcdr (cdr passepartout-chat--complete-files)
+                (with-current-buffer buffer
+                  (goto-char (point-min))
+                  (let ((left passepartout-chat--complete-known)
+                        (from (point)) names)
+                    (while (and (> left 0) (search-forward "\0" nil t))
+                      (push (buffer-substring-no-properties
+                             from (1- (point)))
+                            names)
+                      (setq from (point) left (1- left)))
+                    (nreverse names)))))
+      (when (buffer-live-p buffer) (kill-buffer buffer)))))
 
 (defun passepartout-chat--complete-file-texts (word)
   "Return what stands for the files in whose names WORD is."
@@ -212,6 +265,7 @@ What is found is only shown, so it may be private."
   (when (and (buffer-live-p buffer) (eq buffer (current-buffer)))
     (let ((bounds (passepartout-chat--complete-bounds)))
       (when bounds
+        (passepartout-chat--complete-project-files)
         (passepartout-chat--complete-ask
          (buffer-substring-no-properties (1+ (car bounds)) (cdr bounds)))))))
 

@@ -58,10 +58,51 @@
            (let ((passepartout-project folder))
              (passepartout-chat t)
              (insert ,text)
-             (cl-letf (((symbol-function 'project-current)
-                        (lambda (&rest _) (cons 'transient folder))))
-               ,@body)))
+             (passepartout-chat-complete-tests--list folder)
+             ,@body))
        (delete-directory folder t))))
+
+(defun passepartout-chat-complete-tests--list (folder)
+  "Have the files of FOLDER, a repository, listed, and wait for it."
+  (unless (eql 0 (call-process "git" nil nil nil "init" "-q" folder))
+    (ert-skip "git cannot be used here"))
+  (passepartout-chat--complete-project-files)
+  (let ((until (+ (float-time) 60)))
+    (while (and (null (cddr passepartout-chat--complete-files))
+                (< (float-time) until))
+      (accept-process-output nil 0.01)))
+  (should (cddr passepartout-chat--complete-files)))
+
+(ert-deftest passepartout-chat-complete-nobody-waits-for-the-files ()
+  (passepartout-chat-complete-tests--with "See @til"
+    (write-region "" nil (expand-file-name "tilde" folder) nil 'quiet)
+    ;; What is known is offered, while it is listed anew.
+    (setcar (cdr passepartout-chat--complete-files) 0)
+    (should-not (member "tilde" (passepartout-chat--complete-project-files)))
+    (should (process-live-p passepartout-chat--complete-listing))
+    (let ((until (+ (float-time) 60)))
+      (while (and (not (member "tilde"
+                               (passepartout-chat--complete-project-files)))
+                  (< (float-time) until))
+        (accept-process-output nil 0.01)))
+    (should (member "tilde" (passepartout-chat--complete-project-files)))
+    (should-not (get-buffer " *passepartout files*"))
+    ;; Of more than can be shown a part is known.
+    (let ((passepartout-chat--complete-known 2)
+          (until (+ (float-time) 60)))
+      (setcdr passepartout-chat--complete-files (list 0))
+      (while (and (null (cddr passepartout-chat--complete-files))
+                  (< (float-time) until))
+        (passepartout-chat--complete-project-files)
+        (accept-process-output nil 0.01))
+      (should (= 2 (length (cddr passepartout-chat--complete-files)))))
+    ;; Without git there are those right in the folder.
+    (delete-directory (expand-file-name ".git" folder) t)
+    (setcdr passepartout-chat--complete-files (list 0))
+    (should (equal (sort (copy-sequence
+                          (passepartout-chat--complete-project-files))
+                         #'string<)
+                   '("README" "b c.txt" "tilde")))))
 
 (ert-deftest passepartout-chat-complete-commands-stand-at-the-beginning-alone ()
   (dolist (case '(("/pre" ("preset")) ("/pl" ("plans")) ("/" nil)
