@@ -1,6 +1,6 @@
 //! The signals that end a program which runs by itself, or have it read its settings anew: taken one at a time, by a
-//! thread that does nothing else.
-#![allow(unsafe_code)] // Calls of sigaddset, pthread_sigmask and sigwait.
+//! thread that does nothing else; and those that a short work holds back until it has put things right.
+#![allow(unsafe_code)] // Calls of sigaddset, pthread_sigmask, sigpending and sigwait.
 
 use crate::edge::thread::spawn;
 use std::io;
@@ -41,6 +41,47 @@ pub fn expect() -> io::Result<UnboundedReceiver<Told>> {
         }
     })?;
     Ok(told)
+}
+
+/// Signals that wait until this is dropped; then they do what they do.
+pub struct Held(libc::sigset_t);
+
+/// Those that end a program.
+const ENDS: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+
+impl Held {
+    /// Holds back what would end or stop the calling thread's process. It serves where all others of its threads block
+    /// signals, as ours do.
+    ///
+    /// # Errors
+    /// When the system does not take the mask.
+    pub fn begin() -> io::Result<Held> {
+        let mut signals = set(ENDS);
+        let mut before = set([]);
+        // SAFETY: both sets were initialised, the number is that of a signal, and the mask of this thread alone changes.
+        let code = unsafe {
+            libc::sigaddset(&raw mut signals, libc::SIGTSTP);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, &raw mut before)
+        };
+        if code == 0 { Ok(Held(before)) } else { Err(io::Error::from_raw_os_error(code)) }
+    }
+
+    /// Whether one waits that ends the program.
+    pub fn is_over(&self) -> bool {
+        let mut waits = set([]);
+        // SAFETY: the set was initialised, and only read and written during these calls.
+        unsafe {
+            libc::sigpending(&raw mut waits) == 0
+                && ENDS.iter().any(|signal| libc::sigismember(&raw const waits, *signal) == 1)
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: the set is the mask that this thread had.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
+    }
 }
 
 fn set<const N: usize>(signals: [libc::c_int; N]) -> libc::sigset_t {

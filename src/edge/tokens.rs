@@ -8,6 +8,7 @@ mod split;
 use crate::domain::context::segment::prefix;
 use crate::domain::context::swift::{Swift, SwiftMap};
 use crate::domain::port::CountTokens;
+use crate::edge::thread::spawn;
 use crate::edge::tokens::ranks::Ranks;
 use parking_lot::Mutex;
 use std::hash::BuildHasher;
@@ -19,6 +20,8 @@ use tiktoken_rs::CoreBPE;
 const LONGEST: usize = 2048;
 /// So many words are remembered, twice.
 const REMEMBERED: usize = 100_000;
+/// The stack of the thread that loads the vocabulary, in bytes.
+const STACK: usize = 2 << 20;
 /// So many words are looked up at a time.
 const BATCH: usize = 64;
 
@@ -57,7 +60,9 @@ impl Tokens {
     /// Starts loading the vocabulary in the background; counting waits for it.
     pub fn new() -> Self {
         // A thread that cannot be started is no loss: the first count loads the vocabulary itself.
-        let _ = std::thread::Builder::new().name("passepartout-tokens".to_string()).spawn(vocabulary);
+        let _ = spawn("passepartout-tokens", STACK, || {
+            vocabulary();
+        });
         Tokens::default()
     }
 }

@@ -382,6 +382,13 @@ pub(crate) fn terminal_of(plain: &Command, words: &str) -> Child {
     command.spawn().expect("script is part of Debian")
 }
 
+/// Returns the first process that another one started.
+pub(crate) fn child_of(process: u32) -> u32 {
+    let ran = Command::new("ps").args(["-o", "pid=", "--ppid", &process.to_string()]).output().expect("ps runs");
+    let children = String::from_utf8_lossy(&ran.stdout).into_owned();
+    children.split_whitespace().next().and_then(|process| process.parse().ok()).expect("it started one")
+}
+
 #[test]
 fn what_is_typed_before_a_plan_is_shown_approves_nothing() {
     let home = home();

@@ -633,6 +633,39 @@ fn a_token_is_typed_unseen_tried_and_kept_where_keys_are() {
 }
 
 #[test]
+fn a_signal_while_a_token_is_typed_leaves_a_terminal_that_shows_what_is_typed() {
+    use std::io::Read;
+    for signal in ["-TERM", "-HUP", "-INT", "-QUIT"] {
+        let home = home();
+        let command = crate::cli::program(&home);
+        let mut shell = crate::cli::terminal_of(&command, "gateway link telegram; echo ENDED $?; stty -a");
+        let (mut said, mut seen, mut piece) = (shell.stdout.take().expect("a pipe"), String::new(), [0; 4096]);
+        let mut told = false;
+        loop {
+            let count = said.read(&mut piece).expect("it goes on");
+            if count == 0 {
+                break;
+            }
+            seen.push_str(&String::from_utf8_lossy(&piece[..count]));
+            if !told && seen.contains("(it is not shown): ") {
+                told = true;
+                let program = crate::cli::child_of(crate::cli::child_of(shell.id()));
+                let sent = std::process::Command::new("kill").args([signal, &program.to_string()]).status();
+                assert!(sent.expect("kill is there").success());
+            }
+        }
+        shell.wait().expect("it ends");
+        let (_, after) = seen.split_once("ENDED ").expect("the shell goes on");
+        let code: i32 = after.split_whitespace().next().and_then(|code| code.parse().ok()).expect("a code");
+        let modes: Vec<&str> = after.split_whitespace().collect();
+        assert!(code > 128, "{signal} ended it: {seen}");
+        for mode in ["echo", "icanon", "isig"] {
+            assert!(modes.contains(&mode), "{signal} took {mode}: {seen}");
+        }
+    }
+}
+
+#[test]
 fn a_core_that_runs_takes_a_token_from_emacs_and_from_a_terminal() {
     for from_emacs in [true, false] {
         let (home, fake) = (home(), Fake::start());

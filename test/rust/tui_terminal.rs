@@ -1,6 +1,6 @@
 //! `passepartout tui` at a real terminal, that of tmux: keys are sent and screens captured.
 
-use crate::cli::{program, run};
+use crate::cli::{child_of, program, run};
 use crate::daemon::asking;
 use crate::peers::Raw;
 use crate::runtime::{Client, TILES, mark_done, parked, says};
@@ -77,9 +77,7 @@ impl Pane {
     /// Returns the process of the client.
     fn client(&self) -> u32 {
         let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
-        let children = Command::new("ps").args(["-o", "pid=", "--ppid", shell.trim()]).output().expect("ps runs");
-        let children = String::from_utf8_lossy(&children.stdout).into_owned();
-        children.split_whitespace().next().and_then(|process| process.parse().ok()).expect("it runs in the shell")
+        child_of(shell.trim().parse().expect("a process"))
     }
 
     /// Waits until the screen shows something, and returns it.

@@ -3,6 +3,7 @@
 
 use crate::edge::env_file::LONGEST_KEY;
 use crate::edge::secret::Secret;
+use crate::edge::signals::Held;
 use std::io::{self, BufRead, Read, Write};
 
 /// How many lines a page has where the terminal does not say how many it shows.
@@ -60,7 +61,7 @@ pub fn unseen(out: &mut dyn Write, question: &str) -> io::Result<Option<Secret>>
     let quiet = Quiet::begin()?;
     write!(out, "{question}")?;
     out.flush()?;
-    let typed = typed(&mut io::stdin().lock());
+    let typed = typed(&mut Keys(&quiet.signals));
     drop(quiet);
     writeln!(out)?;
     Ok(typed?.map(Secret::new))
@@ -87,11 +88,37 @@ fn typed(keys: &mut impl Read) -> io::Result<Option<String>> {
     Ok(String::from_utf8(line).ok().filter(|line| !line.trim().is_empty()))
 }
 
+/// How long a signal waits until it is looked for, in milliseconds.
+const LOOKS: i32 = 100;
+
+/// The keys of the terminal, as long as no signal ends this program. None is read ahead.
+struct Keys<'a>(&'a Held);
+
+impl Read for Keys<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.0.is_over() {
+                return Err(io::Error::other("ended by a signal"));
+            }
+            let mut keys = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
+            // SAFETY: the one structure lives on, and the kernel writes it during this call alone.
+            if unsafe { libc::poll(&raw mut keys, 1, LOOKS) } != 0 {
+                return Ok(rustix::io::read(io::stdin(), into)?);
+            }
+        }
+    }
+}
+
 /// A terminal that shows nothing of what is typed, hands on each key, and makes no signals of them, until this is dropped.
-struct Quiet(libc::termios);
+/// What would end the program meanwhile from elsewhere waits for that: a shell would be left in which nothing shows.
+struct Quiet {
+    before: libc::termios,
+    signals: Held,
+}
 
 impl Quiet {
     fn begin() -> io::Result<Quiet> {
+        let signals = Held::begin()?;
         let mut modes = std::mem::MaybeUninit::<libc::termios>::uninit();
         // SAFETY: the kernel fills the structure, which lives on, and says so by 0.
         if unsafe { libc::tcgetattr(libc::STDIN_FILENO, modes.as_mut_ptr()) } != 0 {
@@ -105,7 +132,7 @@ impl Quiet {
         // What was typed before was shown, and meant for something else: it is let go of.
         // SAFETY: the structure lives on, and nothing keeps it.
         match unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSAFLUSH, &raw const quiet) } {
-            0 => Ok(Quiet(before)),
+            0 => Ok(Quiet { before, signals }),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -114,7 +141,7 @@ impl Quiet {
 impl Drop for Quiet {
     fn drop(&mut self) {
         // SAFETY: the structure lives on, and nothing keeps it.
-        unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSAFLUSH, &raw const self.0) };
+        unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSAFLUSH, &raw const self.before) };
     }
 }
 
