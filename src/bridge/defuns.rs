@@ -13,7 +13,7 @@ struct Running {
     wake: Arc<Wake>,
 }
 
-/// Only Emacs's thread takes this lock, so nobody ever waits for it.
+/// Only Emacs's thread takes this lock, and no signal has it call again meanwhile (see [`guarded`]): nobody waits for it.
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 
 /// Start the core.
@@ -24,9 +24,7 @@ static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 fn start(env: &Env, pipe: Value<'_>, settings: String) -> Result<()> {
     let wake = Arc::new(Wake::open(env, pipe)?);
     guarded(env, || {
-        if let Some(old) = RUNNING.lock().take() {
-            old.core.stop();
-        }
+        stop_running();
         let bell = Arc::clone(&wake);
         let core = Core::start(&settings, Box::new(move || bell.ring())).map_err(Fault::Start)?;
         *RUNNING.lock() = Some(Running { core, wake });
@@ -61,9 +59,7 @@ fn receive(env: &Env, bytes: i64) -> Result<Value<'_>> {
 #[defun]
 fn stop(env: &Env) -> Result<()> {
     guarded(env, || {
-        if let Some(running) = RUNNING.lock().take() {
-            running.core.stop();
-        }
+        stop_running();
         Ok(())
     })
 }
@@ -72,6 +68,14 @@ fn stop(env: &Env) -> Result<()> {
 #[defun]
 fn version() -> Result<&'static str> {
     Ok(env!("CARGO_PKG_VERSION"))
+}
+
+fn stop_running() {
+    // Not within the lock: it takes a moment.
+    let running = RUNNING.lock().take();
+    if let Some(running) = running {
+        running.core.stop();
+    }
 }
 
 fn with_running<T>(work: impl FnOnce(&Running) -> std::result::Result<T, Fault>) -> std::result::Result<T, Fault> {

@@ -1,5 +1,6 @@
 //! Faults at the border, as Lisp error symbols below `passepartout-error`, and panics that keep their text.
 
+use crate::edge::signals::Held;
 use emacs::{Env, Result, define_errors};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,9 +25,15 @@ pub(super) enum Fault {
 }
 
 /// Runs the work of a function; a fault or a panic in it becomes a Lisp error with its text.
+///
+/// A signal that ends Emacs waits until the work is done: Emacs ends within its handler, runs Lisp there that stops the
+/// core, and that would wait for ever for a lock that the work has taken.
 pub(super) fn guarded<T>(env: &Env, work: impl FnOnce() -> std::result::Result<T, Fault>) -> Result<T> {
+    let signals = Held::begin();
     // The work owns what it changes or holds it behind a lock that releases itself, so nothing half-done is seen.
-    match catch_unwind(AssertUnwindSafe(work)) {
+    let came = catch_unwind(AssertUnwindSafe(work));
+    drop(signals);
+    match came {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(Fault::NotRunning)) => env.signal(passepartout_not_running, ("Start it with passepartout-restart",)),
         Ok(Err(Fault::Start(text))) => env.signal(passepartout_start_error, (text,)),

@@ -188,7 +188,10 @@ SETTINGS are forms for its init file."
     (passepartout-screens--tmux "kill-server")
     (while (and (> process 0) (process-attributes process)
                 (< (float-time) until))
-      (accept-process-output nil 0.05))))
+      (accept-process-output nil 0.05))
+    (when (and (> process 0) (process-attributes process))
+      (signal-process process 'SIGKILL)
+      (ert-fail "An Emacs whose terminal was taken away did not end"))))
 
 (defmacro passepartout-screens-with (place &rest body)
   "Do BODY with an Emacs on a screen that begins as PLACE says.
