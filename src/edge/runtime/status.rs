@@ -60,6 +60,10 @@ impl Statuses {
     }
 }
 
+/// So many files may be missing in the index without a word: what is being edited is behind for a moment at each rest, and
+/// saying so would have every client draw twice for it.
+const BEHIND: usize = 8;
+
 /// Returns the status as it is now for a client, whose point is in the node `focus`; of what is private it is told only
 /// where it may see that.
 pub(super) fn now(engine: &Engine, busy: bool, health: &str, (focus, sees_private): (Option<&NodeId>, bool)) -> Status {
@@ -93,7 +97,7 @@ pub(super) fn now(engine: &Engine, busy: bool, health: &str, (focus, sees_privat
         Some(taped) => payload.int("recorded", (taped.exchanges + taped.waits) as i64),
         None => payload,
     };
-    let payload = match engine.filling() {
+    let payload = match engine.filling().filter(|filling| filling.total.saturating_sub(filling.done) > BEHIND) {
         Some(filling) => payload.list("indexing", [Sexp::int(filling.done as i64), Sexp::int(filling.total as i64)]),
         None => payload,
     };
