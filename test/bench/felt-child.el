@@ -309,8 +309,9 @@ While more keys wait Emacs does not draw; they are then seen together."
   (felt--when-read #'felt--over)
   (run-at-time 0.5 nil
                (lambda ()
-                 (felt--for-a-while)
-                 (passepartout-mode 1))))
+                 ;; What starting takes, once, has a row of its own.
+                 (passepartout-mode 1)
+                 (felt--for-a-while))))
 
 (defun felt--events-ours ()
   "Edit while other conversations go on, of which events arrive."

@@ -235,7 +235,9 @@ Return what `felt--open-tty' returns."
   (let* ((said "")
          (server (make-process :name "Xvfb" :connection-type 'pipe :noquery t
                                :filter (lambda (_ text) (setq said (concat said text)))
-                               :command '("sh" "-c" "exec Xvfb -displayfd 1 -screen 0 1000x900x24 -nolisten tcp 2>/dev/null")))
+                               ;; It closes what it told the display by: the shell keeps the
+                               ;; pipe open, whose end this Emacs would read again and again.
+                               :command '("sh" "-c" "Xvfb -displayfd 1 -screen 0 1000x900x24 -nolisten tcp 2>/dev/null & wait")))
          (process-environment
           (progn (felt--until "Xvfb" 30 (lambda () (string-match-p "\n" said)))
                  (cons (concat "DISPLAY=:" (string-trim said)) process-environment)))
