@@ -34,6 +34,12 @@ impl Rights {
         self.approve && self.own
     }
 
+    /// Returns whether what tightens counts at once when it says so: a rule taken back, a job stopped, a messenger that is
+    /// not listened to any more. What a program has no authority over it does not take away either.
+    pub fn may_take_away(self) -> bool {
+        self.propose && self.own
+    }
+
     /// Returns what a channel with these rights may not do of what `needed` names, in words; `None` when it may do all.
     pub fn missing(self, needed: Rights) -> Option<&'static str> {
         let lacks = [
@@ -41,6 +47,7 @@ impl Rights {
             (needed.propose && !self.propose, "this channel may not ask for anything to be done"),
             (needed.approve && !self.approve, "this channel may not decide what is done"),
             (needed.see_private && !self.see_private, "this channel may not see what may be private"),
+            (needed.own && !self.own, "only a human's own channel may do this, and this is a program's"),
         ];
         lacks.into_iter().find_map(|(lacks, words)| lacks.then_some(words))
     }

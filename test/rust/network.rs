@@ -273,6 +273,11 @@ fn the_end_of_a_turn_says_how_things_stand() {
     let done = program.turn_done();
     assert_eq!((done.text_at("focus"), done.int_at("pending")), (None, Some(1)), "{done}");
     assert!(done.list_at("blocked").is_empty(), "{done}");
+    let context = || Plist::new().text("query", "what is due?").flag("quietly", true);
+    let seen = owner.request("context", context());
+    assert_eq!(seen.text_at("focus"), Some("tiles"), "{seen}");
+    let seen = program.request("context", context());
+    assert!(seen.text_at("error").is_none() && seen.text_at("focus").is_none(), "{seen}");
 }
 
 #[test]
@@ -411,6 +416,85 @@ fn displayed(program: &mut Program, plan: &str) -> String {
                 return shown.to_string();
             }
             (None, None) => panic!("{page}"),
+        }
+    }
+}
+
+#[test]
+fn a_program_learns_nothing_of_plans_by_deciding_about_them() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done()]);
+    let (mut owner, at) = owner(&home, Some(&server));
+    owner.say("the tiles are ordered");
+    let done = owner.turn_done();
+    let plan = done.list_at("plans")[0].as_text().expect("a name").to_string();
+    let mut program = Program::join(&home, at, ":shows (\"plans\")");
+    let (heard, before) = (owner.heard.len(), program.heard.len());
+    let mut answers = std::collections::BTreeSet::new();
+    for named in [plan.as_str(), "P000000"] {
+        let step = |plan: &str| Plist::new().text("plan", plan).text("shown", "0").build();
+        let both = || [step("P000000"), step(named)];
+        for sensor in ["approval", "denial"] {
+            program.event(sensor, Plist::new().text("plan", named).text("shown", "0"));
+            answers.insert(program.turn_done().text_at("text").unwrap_or_default().to_string());
+            program.event(sensor, Plist::new().list("steps", both()));
+            answers.insert(program.turn_done().text_at("text").unwrap_or_default().to_string());
+        }
+        for word in ["approve", "deny", "stop"] {
+            program.say(&format!("/{word} {named}"));
+            answers.insert(program.turn_done().text_at("text").unwrap_or_default().to_string());
+            program.event("user-command", Plist::new().text("line", format!("{word} {named}")));
+            answers.insert(program.turn_done().text_at("text").unwrap_or_default().to_string());
+        }
+    }
+    assert_eq!(answers.into_iter().collect::<Vec<_>>(), ["this channel may not decide about plans"]);
+    for told in &program.heard[before..] {
+        assert!(action(told) != Some("plan-changed") && !told.to_string().contains("Order tiles"), "{told}");
+    }
+    let plans = owner.request("plans", Plist::new());
+    assert!(plans.to_string().contains(&plan), "it waits: {plans}");
+    for told in &owner.heard[heard..] {
+        assert!(action(told) != Some("turn-started"), "it came into another conversation: {told}");
+    }
+}
+
+#[test]
+fn a_program_takes_nothing_away_and_does_no_command_whatever_was_granted_to_it() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let (mut owner, at) = owner(&home, None);
+    let mut program = Program::join(&home, at, ":shows (\"plans\")");
+    let id = |owner: &mut Client| {
+        let clients = owner.request("clients", Plist::new());
+        let row = clients.list_at("clients").iter().find(|row| row.name_at("kind") == Some("client")).cloned();
+        row.and_then(|row| row.int_at("id")).expect("its number")
+    };
+    let id = id(&mut owner);
+    for grant in [None, Some("private"), Some("approve")] {
+        if let Some(grant) = grant {
+            owner.request("client-grant", Plist::new().int("client", id).keyword("grant", grant));
+        }
+        for (request, payload, why) in [
+            ("job", Plist::new().text("job", "any").keyword("do", "stop"), "may not change jobs"),
+            ("job", Plist::new().text("job", "any").keyword("do", "pause"), "may not change jobs"),
+            ("rule-withdraw", Plist::new().text("rule", "any"), "may not change rules"),
+            ("skill-disable", Plist::new().text("skill", "vault"), "may not change skills"),
+            ("gateway", Plist::new().text("platform", "telegram").keyword("do", "unlink"), "in Emacs"),
+            (
+                "gateway",
+                Plist::new().text("platform", "telegram").keyword("do", "revoke").text("sender", "1"),
+                "in Emacs",
+            ),
+        ] {
+            let refused = program.request(request, payload);
+            assert!(refused.text_at("error").is_some_and(|said| said.contains(why)), "{grant:?} {request}: {refused}");
+        }
+        let own = if grant.is_some() { "a human's own channel" } else { "may not see what may be private" };
+        for (request, payload) in [
+            ("doctor-fix", Plist::new().text("check", "store")),
+            ("command", Plist::new().texts("words", ["skills", "disable", "vault"])),
+        ] {
+            let refused = program.request(request, payload);
+            assert!(refused.text_at("error").is_some_and(|said| said.contains(own)), "{grant:?} {request}: {refused}");
         }
     }
 }

@@ -401,7 +401,7 @@ impl Engine {
     /// # Errors
     /// When nothing of that name was confirmed, or it could not be stored.
     pub async fn withdraw_rule(&self, origin: &Origin, id: &str) -> Result<String, String> {
-        if !origin.rights.propose {
+        if !origin.rights.may_take_away() {
             return Err("this channel may not change rules".to_string());
         }
         let loosening = in_place(|| self.named(id))?;

@@ -15,6 +15,9 @@ use crate::edge::engine::turns::decided_by;
 use crate::edge::thread::aside;
 use std::sync::Arc;
 
+/// What is said to a channel that may not decide about plans, whatever plan it names.
+pub const MAY_NOT_DECIDE: &str = "this channel may not decide about plans";
+
 /// A human's decision, as a client sends it.
 #[derive(Clone, Debug)]
 pub enum Decided {

@@ -511,7 +511,7 @@ fn only_emacs(origin: &Origin) -> Result<(), String> {
 
 /// What takes away counts at once, from every channel of a human.
 fn may_take_away(origin: &Origin) -> Result<(), String> {
-    match origin.rights.propose && origin.source != Source::Gateway {
+    match origin.rights.may_take_away() && origin.source != Source::Gateway {
         true => Ok(()),
         false => Err(IN_EMACS.to_string()),
     }

@@ -258,7 +258,7 @@ impl Engine {
     /// # Errors
     /// When it does not run, or the channel may not decide that.
     pub fn stop_job(&self, origin: &Origin, key: &str) -> Result<String, String> {
-        if !origin.rights.propose {
+        if !origin.rights.may_take_away() {
             return Err("this channel may not change jobs".to_string());
         }
         match self.end_run(key.trim(), STOPPED) {
@@ -373,7 +373,7 @@ impl Engine {
     /// # Errors
     /// When there is no such job, the channel may not decide that, or it could not be stored.
     pub async fn pause_job(self: &Arc<Self>, origin: &Origin, key: &str, rests: bool) -> Result<String, String> {
-        if !origin.rights.propose {
+        if !origin.rights.may_take_away() {
             return Err("this channel may not change jobs".to_string());
         }
         if !rests && (!origin.rights.approve || origin.source != Source::Emacs) {

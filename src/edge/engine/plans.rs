@@ -17,6 +17,7 @@ use crate::domain::tool::{Effect, Tool};
 use crate::domain::turn::{Conversation, Parking, TRYING, proposal};
 use crate::edge::actuator::Actuators;
 use crate::edge::engine::audit;
+use crate::edge::engine::decisions::MAY_NOT_DECIDE;
 use crate::edge::engine::record::{self, kind};
 use crate::edge::engine::skilled::Setting;
 use crate::edge::engine::stopped::Settling;
@@ -183,7 +184,7 @@ impl Engine {
     ) -> Result<(), String> {
         let plans = self.plans.lock();
         let one = |(plan, _): (&FlightPlan, &str)| match plans.get(&plan.id) {
-            Some(_) if !origin.rights.approve => Err("this channel may not decide about plans".to_string()),
+            Some(_) if !origin.rights.approve => Err(MAY_NOT_DECIDE.to_string()),
             Some(known) => self.may_decide_now(known, origin).and_then(|()| pending(known)),
             None => Err(format!("there is no plan {}", plan.id)),
         };

@@ -166,7 +166,9 @@ impl Loop {
     pub(super) fn turns_away(&self, channel: &Channel, origin: &Origin, payload: &Sexp) -> bool {
         let begins = payload.name_at("sensor").is_some_and(|sensor| BEGIN.contains(&sensor));
         let Some(why) = self.closed_to(channel.kind).filter(|_| begins) else { return false };
-        let plans: Vec<_> = steps(payload).0.into_iter().filter_map(|(id, _)| self.engine.plan(&id)).collect();
+        // A plan may hold what is private, and so may the name of its conversation.
+        let named = steps(payload).0.into_iter().filter(|_| origin.rights.see_private);
+        let plans: Vec<_> = named.filter_map(|(id, _)| self.engine.plan(&id)).collect();
         let session = plans.first().map_or(&origin.session, |plan| &plan.session).0.as_str();
         let tell = |kind: &str, action: &str, payload: Plist| {
             channel.outbox.send(kind, Some(session), payload.keyword("action", action));

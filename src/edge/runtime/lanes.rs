@@ -1,5 +1,6 @@
 //! One lane a session: its turns run in the order in which they came, beside those of other sessions.
 
+use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{SessionId, TurnId};
 use crate::domain::inert::{Inert, exact};
 use crate::domain::label::Privacy;
@@ -597,6 +598,14 @@ impl Turn {
         self.heard.lock().hearers.iter().for_each(|hearer| hearer.tell(self, kind, payload.clone()));
     }
 
+    /// Tells how a plan stands, to those who may see what it may hold.
+    fn tell_plan(&self, plan: &FlightPlan) {
+        let payload = Plist::new().keyword("action", "plan-changed").plist("plan", show::plan(plan));
+        for hearer in self.heard.lock().hearers.iter().filter(|hearer| hearer.channel.rights().see_private) {
+            hearer.tell(self, "event", payload.clone());
+        }
+    }
+
     /// Tells how an act stands: what it is about, to those who may see that.
     fn tell_act(&self, act: &Act) {
         let heard = self.heard.lock();
@@ -697,8 +706,7 @@ impl Turn {
             Err(why) => {
                 // A client may show the decision already; it hears how the plan really stands.
                 for plan in decided.iter().filter_map(|id| engine.plan(id)) {
-                    let payload = Plist::new().keyword("action", "plan-changed").plist("plan", show::plan(&plan));
-                    self.tell("event", payload);
+                    self.tell_plan(&plan);
                 }
                 self.refuse(&why);
             }

@@ -40,6 +40,7 @@ use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
+use crate::edge::engine::decisions::MAY_NOT_DECIDE;
 use crate::edge::engine::delegation::Reported;
 use crate::edge::engine::turns::Decided;
 use crate::edge::engine::{Engine, Notice, Notify};
@@ -541,6 +542,10 @@ impl Loop {
                 Ok(named) => self.lanes.repl(id, origin, named.unwrap_or_else(|| text("code").to_string()), payload),
             },
             Some("plan-displayed") => reading.lock().note_displayed(&self.engine, text("plan"), text("shown")),
+            // The same words whatever there is: it does not learn which plans there are, nor comes into their conversations.
+            Some("approval" | "denial") if !origin.rights.approve => {
+                self.lanes.decide(id, origin, Vec::new(), Err(MAY_NOT_DECIDE.to_string()));
+            }
             Some("approval") => {
                 let (steps, many) = steps(payload);
                 let unseen = many.or_else(|| {
@@ -604,7 +609,11 @@ impl Loop {
         if named.is_none() && self.engine.shown_tokens.forget_typed(text) {
             return Err(format!("{ASTRAY}: {ANOTHER}."));
         }
-        match reading.lock().typed_unseen(&self.engine, named.as_deref().unwrap_or(text)) {
+        let line = named.as_deref().unwrap_or(text);
+        if !origin.rights.approve && self.engine.typed_decision(line).is_some() {
+            return Err(MAY_NOT_DECIDE.to_string());
+        }
+        match reading.lock().typed_unseen(&self.engine, line) {
             Some(why) => Err(why),
             None => Ok(named),
         }

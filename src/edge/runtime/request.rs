@@ -12,7 +12,9 @@ const PRIVATE: Rights = Rights { read: true, see_private: true, ..Rights::NONE }
 /// To change how the core works, or to have something proposed.
 const PROPOSE: Rights = Rights { read: true, propose: true, ..Rights::NONE };
 /// To have something proposed and be shown what may be private.
-const BOTH: Rights = Rights { approve: false, ..Rights::HUMAN };
+const BOTH: Rights = Rights { propose: true, ..PRIVATE };
+/// To do what a human does at the core itself, for which nothing is granted to a program.
+const OWN: Rights = Rights { own: true, ..BOTH };
 
 /// What a request does to what is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +107,7 @@ requests! {
     SkillEnable = "skill-enable", PROPOSE, Does::Acts;
     Log = "log", PRIVATE, Does::Looks;
     Doctor = "doctor", PRIVATE, Does::Looks;
-    DoctorFix = "doctor-fix", BOTH, Does::Acts;
+    DoctorFix = "doctor-fix", OWN, Does::Acts;
     Focus = "focus", PROPOSE, Does::Acts;
     Endorse = "endorse", PROPOSE, Does::Acts;
     MemoryLog = "memory-log", PRIVATE, Does::Looks;
@@ -119,7 +121,7 @@ requests! {
     Blame = "blame", PRIVATE, Does::Looks;
     Rescan = "rescan", PROPOSE, Does::Acts;
     // A command may print what may be private.
-    Command = "command", BOTH, Does::Acts;
+    Command = "command", OWN, Does::Acts;
     OrgSettings = "org-settings", PROPOSE, Does::Ignored;
     ProviderSettings = "provider-settings", PROPOSE, Does::Ignored;
     DefineTool = "define-tool", PROPOSE, Does::Acts;

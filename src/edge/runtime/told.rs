@@ -138,7 +138,7 @@ fn listed(engine: &Engine, origin: &Origin, explained: &Explained) -> Plist {
     let left = explained.nodes.len().saturating_sub(MOST_CONSIDERED).saturating_add(explained.unnamed);
     let plist = Plist::new()
         .text("query", engine.mask(&explained.query))
-        .maybe("focus", explained.focus.as_ref().map(|id| id.as_str()))
+        .maybe("focus", explained.focus.as_ref().filter(|_| origin.rights.see_private).map(|id| id.as_str()))
         .keyword("for", if explained.locality == Locality::Remote { "elsewhere" } else { "here" })
         .int("budget", explained.budget as i64)
         .int("share", explained.share as i64)

@@ -164,7 +164,7 @@ impl Engine {
         at: impl Into<SkillAt>,
         turn: TurnId,
     ) -> Result<Result<String, Box<Finished>>, String> {
-        if !origin.rights.propose {
+        if !origin.rights.may_take_away() {
             return Err("this channel may not change skills".to_string());
         }
         let report = self.skill_named(at)?;
