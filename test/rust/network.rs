@@ -1,7 +1,7 @@
 //! Programs that come by the network: who is let in, what each may do, and what becomes of a connection that breaks.
 
 use crate::peers::meanwhile;
-use crate::runtime::{Client, TILES, action, mark_done, payload_of, says, text};
+use crate::runtime::{Client, TILES, action, approve, mark_done, named, payload_of, says, text};
 use crate::support::engine::Home;
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
 use passepartout::domain::sexp::plist::{Plist, message};
@@ -561,6 +561,86 @@ fn what_a_program_proposes_waits_and_only_one_that_was_granted_it_decides() {
     let told = program.wait("that it is sent away", |m| action(m) == Some("protocol-error"));
     assert!(told.text_at("text").is_some_and(|why| why.contains("ended this connection")), "{told}");
     assert_eq!(program.next(), None);
+}
+
+const DIARY: &str = "* Diary of Mara :private:\nSecretly happy.\n";
+/// Asks for an act and, beside it, for what is private.
+const BOTH: &str = "the tiles are ordered; and what does the diary say of Mara?";
+
+/// Returns the number of the one program that is there.
+fn number_of_program(owner: &mut Client) -> i64 {
+    let clients = owner.request("clients", Plist::new());
+    let row = clients.list_at("clients").iter().find(|row| row.name_at("kind") == Some("client"));
+    row.and_then(|row| row.int_at("id")).expect("it is told of")
+}
+
+/// Has a program ask for both; returns the plan that waits, as the owner was told it.
+fn parked_by(program: &mut Program, owner: &mut Client) -> Sexp {
+    let done = meanwhile(owner, || {
+        program.say(BOTH);
+        program.turn_done()
+    });
+    assert_eq!(done.text_at("status"), Some("parked"), "{done}");
+    let told = owner.wait("the plan", |m| action(m) == Some("plan-parked"));
+    payload_of(&told).get("plan").expect("a plan").clone()
+}
+
+#[test]
+fn what_goes_on_from_a_decision_sees_no_more_than_who_asked() {
+    for approves in [true, false] {
+        let home = Home::new(&[("home.org", TILES), ("own.org", DIARY)]);
+        let server = FakeServer::start([mark_done(), says(&["Well."]), says(&["To you."])]);
+        let (mut owner, at) = owner(&home, Some(&server));
+        let mut program = Program::join(&home, at, "");
+        let plan = parked_by(&mut program, &mut owner);
+        match approves {
+            true => approve(&mut owner, &plan),
+            false => owner.event("denial", named(&plan).text("reason", "not yet")),
+        }
+        let own = owner.turn_done();
+        assert_eq!(own.text_at("status"), Some("answered"), "{own}");
+        assert_eq!(owner.streamed(own.text_at("turn").expect("a turn")).concat(), "Well.", "who decides hears it");
+        let done = program.turn_done();
+        assert!(done.text_at("status") == Some("answered") && !done.flag_at("private"), "{done}");
+        assert_eq!(program.streamed(), "Well.", "and so does who asked");
+        // The user's own question draws on it, of the very same words.
+        owner.say(BOTH);
+        owner.turn_done();
+        let asked: Vec<bool> = server.requests().iter().map(|request| request.body.contains("Diary of Mara")).collect();
+        assert_eq!(asked, [false, false, true], "approved: {approves}");
+    }
+}
+
+#[test]
+fn of_a_turn_that_is_private_a_program_hears_that_it_is() {
+    let home = Home::new(&[("home.org", TILES), ("own.org", DIARY)]);
+    let server = FakeServer::start([mark_done(), says(&["I am here."]), says(&["Secretly happy."])]);
+    let (mut owner, at) = owner(&home, Some(&server));
+    let mut program = Program::join(&home, at, "");
+    let id = number_of_program(&mut owner);
+    owner.request("client-grant", Plist::new().int("client", id).keyword("grant", "private"));
+    // It may see the diary while it asks, and not any more when its plan is decided about.
+    let plan = parked_by(&mut program, &mut owner);
+    owner.request("client-withdraw", Plist::new().int("client", id));
+    program.heard.clear();
+    // Its conversation is its own again, so what comes of the plan is told there.
+    program.say("are you there?");
+    meanwhile(&mut owner, || program.turn_done());
+    approve(&mut owner, &plan);
+    let own = owner.turn_done();
+    let said = owner.streamed(own.text_at("turn").expect("a turn")).concat();
+    assert_eq!((said.as_str(), own.flag_at("private")), ("Secretly happy.", true), "the user hears all: {own}");
+    assert!(!own.list_at("trace").is_empty() && !own.list_at("changed").is_empty(), "{own}");
+    let done = program.turn_done();
+    assert_eq!(done.text_at("turn"), own.text_at("turn"));
+    assert_eq!((done.text_at("status"), done.flag_at("private")), (Some("answered"), true), "{done}");
+    assert!(done.text_at("text").is_some_and(|why| why.contains("is private, so it is not told here")), "{done}");
+    for key in ["trace", "sources", "changed", "routes", "refused", "context", "model"] {
+        assert!(done.get(key).is_none(), "{key}: {done}");
+    }
+    assert_eq!(program.streamed(), "");
+    let heard = program.heard.iter().map(Sexp::to_string).collect::<String>();
+    assert!(!heard.contains("Secretly") && !heard.contains("Diary") && !heard.contains("Order tiles"), "{heard}");
 }
 
 #[test]

@@ -10,7 +10,9 @@ use crate::domain::skill::lisp::{Lisp, Role};
 use crate::domain::skill::{DEFAULT_PRIORITY, Skill};
 use crate::domain::turn::consensus::{Mode, Together};
 use crate::edge::engine::Engine;
+use crate::edge::engine::gateways::chat_of;
 use crate::edge::engine::presets::Wishes;
+use crate::edge::runtime::clients::program_of;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -31,7 +33,8 @@ pub struct Under {
     /// The skill that answered in place of a model, which goes on doing so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handled: Option<String>,
-    /// How private what it may see is at most, by the word for it; `None` leaves that to who goes on with it.
+    /// How private what it may see is at most, by the word for it: what who asked could see. `None` in records of earlier
+    /// versions, which do not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sees: Option<String>,
     /// What the question said of itself.
@@ -61,9 +64,14 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Returns a scope that sees no more than what it goes on under.
+    /// Returns a scope that sees no more than who asked could, whoever decides. Where nobody knows that any more, a
+    /// conversation that is not the user's own sees what is open.
     pub fn narrowed(&self, scope: Scope) -> Scope {
-        let may_see = self.under.as_ref().map_or(scope.may_see, |under| under.may_see(scope.may_see));
+        let may_see = match self.under.as_ref().filter(|under| under.sees.is_some()) {
+            Some(under) => under.may_see(scope.may_see),
+            None if program_of(&scope.session.0).is_some() || chat_of(&scope.session).is_some() => Privacy::Open,
+            None => scope.may_see,
+        };
         Scope { may_see, ..scope }
     }
 }
@@ -150,5 +158,55 @@ fn gone(bound: &Bound) -> Skill {
         lisp: bound.rewrites.as_ref().map_or_else(Lisp::default, |_| Lisp::of_lost_refine()),
         remarks: Vec::new(),
         unconfirmed: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::SessionId;
+
+    #[test]
+    fn what_goes_on_sees_no_more_than_who_asked() {
+        let own = "0123456789ab";
+        for (session, sees, expected) in [
+            ("chat-1".to_string(), None, Privacy::Private),
+            ("chat-1".to_string(), Some("block"), Privacy::Private),
+            ("chat-1".to_string(), Some("open"), Privacy::Open),
+            ("chat-1".to_string(), Some("no tier"), Privacy::Open),
+            (format!("client-{own}"), Some("block"), Privacy::Private),
+            (format!("client-{own}"), Some("open"), Privacy::Open),
+            // Who asked is not known any more.
+            (format!("client-{own}"), None, Privacy::Open),
+            (format!("client-{own}/a/task-T1"), None, Privacy::Open),
+            (format!("acp-zed-{own}/one"), None, Privacy::Open),
+            (format!("agent-mcp-helper-{own}"), None, Privacy::Open),
+            ("telegram-7".to_string(), None, Privacy::Open),
+        ] {
+            let scope = Scope {
+                session: SessionId(session.clone()),
+                memex: Vec::new(),
+                project: String::new(),
+                home: String::new(),
+                own: Vec::new(),
+                permissions: Default::default(),
+                private_tags: Vec::new(),
+                held: Default::default(),
+                self_build: false,
+                may_see: Privacy::Private,
+                hosts: Vec::new(),
+            };
+            let unders = match sees {
+                Some(word) => vec![Some(Under { sees: Some(word.to_string()), ..Under::default() })],
+                None => vec![None, Some(Under::default())],
+            };
+            for under in unders {
+                let narrowed = Setting { project: None, under }.narrowed(scope.clone());
+                assert_eq!(narrowed.may_see, expected, "{session}, {sees:?}");
+            }
+            // And no more than who decides.
+            let narrow = Scope { may_see: Privacy::Open, ..scope };
+            assert_eq!(Setting::default().narrowed(narrow).may_see, Privacy::Open);
+        }
     }
 }

@@ -331,7 +331,9 @@ impl Engine {
         // user's point is.
         let own = under.as_ref().and_then(|under| under.below.as_deref());
         let own = own.filter(|_| set_off.is_of_job() || set_off == Sensor::Delegation).map(NodeId::new);
-        let sees = under.as_ref().and_then(|under| under.sees.clone());
+        // Who asked caps what goes on from it, whoever decides about its plans.
+        let asker = (!matches!(start, Start::Decided { .. })).then(|| scope.may_see.word().to_string());
+        let sees = under.as_ref().and_then(|under| under.sees.clone()).or(asker);
         let at_point = own.or(other).or_else(|| self.focus());
         let looked_at = at_point.clone();
         let focus = at_point.as_ref().and_then(|id| self.view().get(id));

@@ -315,6 +315,10 @@ impl Lanes {
     pub(super) fn report(&mut self, reported: Box<Reported>) {
         let session = shown_in(&reported.finished.session);
         if let Some(home) = self.homes.get(&session).cloned() {
+            // It is as private as the task was from its first word on.
+            let finished = &reported.finished;
+            let privacy = finished.report.conversation.labels.privacy.max(self.engine.known_privacy(&finished.session));
+            self.engine.mark_private(&session, privacy);
             self.queue_for(home, session, Work::Report(reported));
         }
     }
@@ -562,7 +566,9 @@ impl Turn {
         };
         let started = Plist::new().keyword("action", "turn-started").text("turn", self.name.0.as_str());
         channel.outbox.send("event", Some(&who.called.0), started);
-        channel.outbox.stream(&who.called.0, &self.name.0, Streamed::Text(said));
+        if !self.is_hidden_from(&channel) {
+            channel.outbox.stream(&who.called.0, &self.name.0, Streamed::Text(said));
+        }
         heard.hearers.push(Hearer { channel, called: who.called.clone(), wants: true });
         true
     }
@@ -594,6 +600,12 @@ impl Turn {
         Some(Who { client: heir.channel.id, called: heir.called.clone(), markup: self.markup })
     }
 
+    /// Returns whether a client is told no more of it than that it goes on and how it ended: it has drawn on what is
+    /// private, and that client may not see this.
+    fn is_hidden_from(&self, channel: &Channel) -> bool {
+        !channel.rights().see_private && self.engine.known_privacy(&self.session) > Privacy::Open
+    }
+
     fn tell(&self, kind: &str, payload: Plist) {
         self.heard.lock().hearers.iter().for_each(|hearer| hearer.tell(self, kind, payload.clone()));
     }
@@ -606,12 +618,22 @@ impl Turn {
         }
     }
 
+    /// Tells that thoughts are over, and of how many tokens they were.
+    fn tell_thought(&self, tokens: Option<usize>) {
+        let over = Plist::new().text("turn", self.name.0.as_str()).text("thought", "").maybe_int("tokens", tokens);
+        for hearer in self.heard.lock().hearers.iter().filter(|hearer| !self.is_hidden_from(&hearer.channel)) {
+            hearer.tell(self, "stream-chunk", over.clone());
+        }
+    }
+
     /// Tells how an act stands: what it is about, to those who may see that.
     fn tell_act(&self, act: &Act) {
+        let privacy = act.privacy.max(self.engine.known_privacy(&self.session));
+        let act = Act { privacy, ..act.clone() };
         let heard = self.heard.lock();
         // What is stopped may still be at an act when its end was told.
         for hearer in heard.hearers.iter().filter(|_| !heard.over) {
-            hearer.tell(self, "event", show::act(&self.name, act, hearer.channel.rights().see_private));
+            hearer.tell(self, "event", show::act(&self.name, &act, hearer.channel.rights().see_private));
         }
     }
 
@@ -621,7 +643,7 @@ impl Turn {
         if heard.over {
             return;
         }
-        for Hearer { channel, called, .. } in &heard.hearers {
+        for Hearer { channel, called, .. } in heard.hearers.iter().filter(|one| !self.is_hidden_from(&one.channel)) {
             channel.outbox.stream(&called.0, &self.name.0, piece);
         }
         if let Streamed::Text(text) = piece {
@@ -632,16 +654,12 @@ impl Turn {
         }
     }
 
-    /// Tells its end, one client in other words; nobody joins it any more.
-    fn tell_end(&self, payload: Plist, other: Option<(ClientId, Plist)>) {
+    /// Tells its end, each client in the words for it; nobody joins it any more.
+    fn tell_end(&self, words: impl Fn(&Channel) -> Plist) {
         let mut heard = self.heard.lock();
         for hearer in &heard.hearers {
             hearer.tell(self, "stream-chunk", self.last_chunk());
-            let payload = match &other {
-                Some((client, payload)) if *client == hearer.channel.id => payload,
-                Some(_) | None => &payload,
-            };
-            hearer.tell(self, "response", payload.clone());
+            hearer.tell(self, "response", words(&hearer.channel));
         }
         (heard.said, heard.over) = (None, true);
     }
@@ -733,7 +751,8 @@ impl Turn {
     fn was_asked(&self, before: &Before) {
         let payload = Plist::new().keyword("action", "turn-done").text("turn", self.name.0.as_str());
         let payload = payload.text("status", before.stands.status()).text("before", before.turn.0.as_str());
-        self.tell_end(payload.text("text", format!("{}.", exact(&before.to_string()))), None);
+        let payload = payload.text("text", format!("{}.", exact(&before.to_string())));
+        self.tell_end(|_| payload.clone());
     }
 
     /// Ends the turn as failed, with why.
@@ -743,7 +762,7 @@ impl Turn {
 
     /// Ends the turn without a report.
     fn end_as(&self, ending: Ending, why: &str) {
-        self.tell_end(self.ending(ending, why), None);
+        self.tell_end(|_| self.ending(ending, why));
     }
 
     fn ending(&self, ending: Ending, why: &str) -> Plist {
@@ -783,17 +802,32 @@ impl Turn {
                 finished.report.others.iter().map(|one| show::other(one, self.markup, &finished.report.spent)),
             )
             .keyword("action", "turn-done");
-        let payload = match privacy {
-            Privacy::Open => payload,
-            Privacy::Private => payload.flag("private", true),
-            Privacy::Warn | Privacy::Ask => payload.text("private", privacy.word()),
-        };
+        let payload = marked(payload, privacy);
         // Nobody but who asked for that is told words that are not inert.
         let exact = self.exact.as_ref().map(|(asker, replaced)| {
             let Replaced { file, text } = replaced.as_ref();
             (*asker, show::as_it_is(payload.clone(), &finished.report, file, text))
         });
-        self.tell_end(payload, exact);
+        let plans = finished.report.plans.iter().map(|id| id.0.clone());
+        let hidden = marked(self.ending(finished.report.ending, HIDDEN).texts("plans", plans), privacy);
+        self.tell_end(|channel| match &exact {
+            _ if privacy > Privacy::Open && !channel.rights().see_private => hidden.clone(),
+            Some((asker, exact)) if *asker == channel.id => exact.clone(),
+            Some(_) | None => payload.clone(),
+        });
+    }
+}
+
+/// What a client hears of a turn that drew on what it may not see.
+const HIDDEN: &str = "What came of this draws on what is private, so it is not told here. The user sees it in Emacs, and can let \
+                      this client see it: M-x passepartout-clients.";
+
+/// Says in the end of a turn how private it is.
+fn marked(payload: Plist, privacy: Privacy) -> Plist {
+    match privacy {
+        Privacy::Open => payload,
+        Privacy::Private => payload.flag("private", true),
+        Privacy::Warn | Privacy::Ask => payload.text("private", privacy.word()),
     }
 }
 
@@ -887,8 +921,7 @@ impl<'a> Telling<'a> {
         }
         self.count();
         self.turn.stream(Streamed::Thought(&self.thoughts.finish()));
-        let over = Plist::new().text("turn", self.turn.name.0.as_str()).text("thought", "");
-        self.turn.tell("stream-chunk", over.maybe_int("tokens", self.tokens.take()));
+        self.turn.tell_thought(self.tokens.take());
     }
 
     fn finish(mut self) {
