@@ -13,6 +13,7 @@ mod authority;
 mod backup;
 mod beyond;
 mod canaries;
+mod capacity;
 mod cards;
 mod cassette;
 mod choice;

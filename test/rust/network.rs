@@ -132,7 +132,7 @@ impl Program {
     }
 
     #[track_caller]
-    fn turn_done(&mut self) -> Sexp {
+    pub(crate) fn turn_done(&mut self) -> Sexp {
         self.wait("the end of a turn", |m| action(m) == Some("turn-done"))
     }
 

@@ -16,6 +16,7 @@ use crate::edge::peers::lineage::command_session;
 use crate::edge::peers::pulse;
 use crate::edge::random;
 use crate::edge::runtime::Letter;
+use crate::edge::runtime::capacity::{Capacity, Most};
 use crate::edge::runtime::editor::{EmacsEditor, Seen};
 use crate::edge::runtime::lanes::{older_in, said_in};
 use crate::edge::runtime::outbox::Outbox;
@@ -102,6 +103,14 @@ impl Kind {
         matches!(self, Kind::Program(_))
     }
 
+    /// Returns how much of what it asks is taken on at once.
+    const fn most(self) -> Most {
+        match self {
+            Kind::Emacs | Kind::Cli | Kind::Tui => Most::USER,
+            Kind::Program(_) => Most::PROGRAM,
+        }
+    }
+
     /// Returns whether it is told how things stand without asking.
     pub(super) const fn hears_news(self) -> bool {
         match self {
@@ -182,6 +191,8 @@ pub(super) struct Channel {
     room: Notify,
     /// One for each request that may be answered at once.
     pub(super) seats: Arc<Semaphore>,
+    /// For what begins a turn.
+    pub(super) capacity: Arc<Capacity>,
 }
 
 impl Channel {
@@ -258,6 +269,7 @@ impl Channel {
         let (editor, room) = (EmacsEditor::new(outbox.clone()), Notify::new());
         let (silent, waiting) = (AtomicBool::new(false), AtomicUsize::new(0));
         let seats = Arc::new(Semaphore::new(REQUESTS_MOST));
+        let capacity = Arc::new(Capacity::new(kind.most()));
         let (name, session) = (name.to_string(), session.to_string());
         let (rights, about, dismissed) = (Mutex::new(rights), Mutex::default(), Notify::new());
         Arc::new(Channel {
@@ -277,6 +289,7 @@ impl Channel {
             waiting,
             room,
             seats,
+            capacity,
         })
     }
 

@@ -19,6 +19,7 @@ use crate::edge::engine::once::{Before, Going, Once};
 use crate::edge::engine::presets::Wishes;
 use crate::edge::engine::record::{Finished, read_role};
 use crate::edge::engine::turns::{Ask, Attached, BROKE, Decided, first_line};
+use crate::edge::runtime::capacity::Place;
 use crate::edge::runtime::clients::{Channel, ClientId, Clients};
 use crate::edge::runtime::{Event, show};
 use futures_util::FutureExt;
@@ -48,7 +49,17 @@ struct Task {
     /// Who set it off, and who asked the same again by its name.
     wanted: Vec<Who>,
     work: Work,
+    /// What it takes of the room of who set it off; `None` of what is not counted.
+    place: Option<Place>,
+    /// So many questions it stands for that were not taken on, and its words say why; 0 of all else.
+    refused: usize,
 }
+
+/// Of one client at most so many refusals in a row wait behind questions that its client does not know begun; what comes
+/// beyond is answered out of its turn.
+const REFUSED_MOST: usize = 1_000;
+/// What a text, or a name, costs beside its bytes.
+const EACH: usize = 64;
 
 /// A client, and the conversation as it knows it: who joins a turn by its name may have called its own otherwise.
 #[derive(Clone)]
@@ -57,6 +68,13 @@ struct Who {
     called: SessionId,
     /// How answers are shown there.
     markup: Markup,
+}
+
+impl Who {
+    /// A client in a conversation of its own.
+    fn of(client: ClientId, session: &SessionId) -> Who {
+        Who { client, called: session.clone(), markup: Markup::AsWritten }
+    }
 }
 
 enum Work {
@@ -107,6 +125,41 @@ impl Work {
         }
     }
 
+    /// Returns about how many bytes it holds while it waits.
+    fn bytes(&self) -> usize {
+        match self {
+            Work::Ask(ask, Wanted { exact, .. }) => {
+                bytes_of(ask) + exact.as_ref().map_or(0, |(_, replaced)| replaced.text.len())
+            }
+            Work::Decide { plans, decided, .. } => {
+                let reason = |decided: &Decided| match decided {
+                    Decided::Approve { shown } => shown.len(),
+                    Decided::Deny { reason } | Decided::Stop { reason } => reason.len(),
+                };
+                let steps = decided.iter().flatten().map(|(id, decided)| id.len() + reason(decided) + EACH);
+                plans.iter().map(|plan| plan.len() + EACH).chain(steps).sum()
+            }
+            Work::Repl { line, .. } => line.len(),
+            Work::Say(text) => text.len(),
+            Work::Report(_) => 0,
+        }
+    }
+
+    /// Returns whether it is counted as asked by its client. Who may decide is not kept from that, and what is reported is
+    /// nobody's asking.
+    fn is_counted(&self) -> bool {
+        match self {
+            Work::Ask(..) | Work::Repl { .. } | Work::Say(_) => true,
+            Work::Decide { origin, .. } => !origin.rights.approve,
+            Work::Report(_) => false,
+        }
+    }
+
+    /// Returns whether it waits until a turn of its client may go on.
+    fn takes_long(&self) -> bool {
+        matches!(self, Work::Ask(..) | Work::Repl { .. })
+    }
+
     /// Returns whether it is a command that is answered while a turn of its conversation goes on.
     fn runs_beside(&self) -> bool {
         matches!(self, Work::Ask(ask, _) if runs_beside(&ask.text))
@@ -117,6 +170,8 @@ struct Running {
     /// `None` while it is being stopped.
     task: Option<tokio::task::JoinHandle<()>>,
     turn: Turn,
+    /// Its client has room for another one when this has ended.
+    _place: Option<Place>,
 }
 
 #[derive(Default)]
@@ -194,6 +249,9 @@ impl Lanes {
     /// and what it does not mark is as private as the store says. `blotted` takes out of the chat so far what nobody may
     /// read there.
     pub(super) fn ask(&mut self, client: ClientId, origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) {
+        if let Some(why) = self.names_too_many(client, &origin.session) {
+            return self.turn_away(Who::of(client, &origin.session), &origin.session, why);
+        }
         self.engine.mark_private(&origin.session, privacy_at(payload));
         if payload.flag_at("resumed") {
             self.engine.note_resumed(&origin.session);
@@ -282,13 +340,19 @@ impl Lanes {
     /// Queues a line of a REPL.
     pub(super) fn repl(&mut self, client: ClientId, origin: Origin, line: String, payload: &Sexp) {
         let session = origin.session.clone();
-        self.homes.insert(session.clone(), Who { client, called: session.clone(), markup: Markup::AsWritten });
+        if let Some(why) = self.names_too_many(client, &session) {
+            return self.turn_away(Who::of(client, &session), &session, why);
+        }
+        self.homes.insert(session.clone(), Who::of(client, &session));
         self.queue(client, session, Work::Repl { origin, line, folder: folder_in(payload) });
     }
 
     /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
     fn take(&mut self, client: ClientId, markup: Markup, ask: Ask, wanted: Wanted) {
         let here = ask.origin.session.clone();
+        if let Some(why) = self.names_too_many(client, &here) {
+            return self.turn_away(Who::of(client, &here), &here, why);
+        }
         self.homes.insert(here.clone(), Who { client, called: here.clone(), markup });
         let elsewhere = self
             .engine
@@ -360,7 +424,7 @@ impl Lanes {
         });
         for who in dropped {
             // Who asked the same beside it waits on.
-            let (turn, _) = self.begun(session, Task { wanted: vec![who], work: Work::Say(String::new()) });
+            let (turn, _) = self.begun(session, vec![who], Work::Say(String::new()));
             turn.end_as(Ending::Interrupted, "Stopped before it began; nobody was asked.");
         }
     }
@@ -398,14 +462,70 @@ impl Lanes {
             && lane.running.as_ref().is_none_or(|running| running.turn.name == *turn)
         {
             lane.running = None;
-            match lane.queue.pop_front() {
-                Some(task) => self.start(session.clone(), task),
-                None => {
-                    self.lanes.remove(session);
-                }
-            }
+            self.next(session);
         }
         let _ = self.inbox.send(Event::Status);
+    }
+
+    /// Starts what waits in a session, behind what was refused before that.
+    fn next(&mut self, session: &SessionId) {
+        while let Some(lane) = self.lanes.get_mut(session) {
+            match lane.queue.pop_front() {
+                Some(Task { wanted, work: Work::Say(why), refused: times @ 1.., .. }) => {
+                    for who in wanted {
+                        (0..times).for_each(|_| self.refuse(session, who.clone(), &why));
+                    }
+                }
+                Some(task) => return self.start(session.clone(), task),
+                None => drop(self.lanes.remove(session)),
+            }
+        }
+    }
+
+    /// Returns why a client can have no conversation of this name, as it has as many as there is room for.
+    fn names_too_many(&self, client: ClientId, session: &SessionId) -> Option<String> {
+        let most = self.clients.get(client)?.capacity.most.conversations;
+        let has = || self.homes.values().filter(|home| home.client == client).count();
+        (!self.homes.contains_key(session) && has() >= most).then(|| {
+            format!(
+                "Nothing was begun: this client has {most} conversations, and may have no more. Go on in one of them, or \
+                 close one first."
+            )
+        })
+    }
+
+    /// Has what a client asks counted; `None` for what is not.
+    ///
+    /// # Errors
+    /// Why it is not taken on.
+    fn place(&self, client: ClientId, work: &Work) -> Result<Option<Place>, String> {
+        match self.clients.get(client).filter(|_| work.is_counted()) {
+            Some(channel) => channel.capacity.place(work.bytes()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Answers what is not taken on. A client knows its turns by the order in which it asked, so that is told where
+    /// its turn would have begun.
+    fn turn_away(&mut self, who: Who, session: &SessionId, why: String) {
+        let is_theirs = |task: &Task| task.wanted.iter().any(|other| other.client == who.client);
+        let Some(lane) = self.lanes.get_mut(session).filter(|lane| lane.queue.iter().any(is_theirs)) else {
+            return self.refuse(session, who, &why);
+        };
+        match lane.queue.back_mut().filter(|last| last.refused > 0 && is_theirs(last)) {
+            Some(last) if last.refused < REFUSED_MOST => last.refused += 1,
+            Some(_) => {
+                if let Some(channel) = self.clients.get(who.client) {
+                    channel.refuse(Some(&who.called.0), why);
+                }
+            }
+            None => lane.queue.push_back(Task { wanted: vec![who], work: Work::Say(why), place: None, refused: 1 }),
+        }
+    }
+
+    /// Ends at once what is not taken on.
+    fn refuse(&self, session: &SessionId, who: Who, why: &str) {
+        self.begun(session, vec![who], Work::Say(String::new())).0.refuse(why);
     }
 
     /// Returns how answers are shown in a conversation.
@@ -420,12 +540,18 @@ impl Lanes {
     }
 
     fn queue_for(&mut self, who: Who, session: SessionId, work: Work) {
-        let task = Task { wanted: vec![who], work };
+        let place = match self.place(who.client, &work) {
+            Ok(place) => place,
+            Err(why) => return self.turn_away(who, &session, why),
+        };
+        let task = Task { wanted: vec![who], work, place, refused: 0 };
         let lane = self.lanes.entry(session.clone()).or_default();
         // Where something waits already, clients could not tell whose turn it is.
         if lane.running.is_some() && lane.queue.is_empty() && task.work.runs_beside() {
-            let (turn, work) = self.begun(&session, task);
+            let Task { wanted, work, place, .. } = task;
+            let (turn, work) = self.begun(&session, wanted, work);
             tokio::spawn(async move {
+                let _place = place;
                 if AssertUnwindSafe(turn.run(work)).catch_unwind().await.is_err() {
                     turn.end(turn.broken()).await;
                 }
@@ -438,7 +564,7 @@ impl Lanes {
     }
 
     /// Makes the turn of what is to be done, and tells that it has started.
-    fn begun(&self, session: &SessionId, Task { wanted, work }: Task) -> (Turn, Work) {
+    fn begun(&self, session: &SessionId, wanted: Vec<Who>, work: Work) -> (Turn, Work) {
         let engine = self.engine.clone();
         // What is no answer of a model is not written in Markdown.
         let markup = match work {
@@ -477,15 +603,23 @@ impl Lanes {
 
     fn start(&mut self, session: SessionId, task: Task) {
         let inbox = self.inbox.clone();
-        let (turn, work) = self.begun(&session, task);
+        let Task { wanted, work, place, .. } = task;
+        let who = wanted.first().filter(|_| work.takes_long()).map(|who| who.client);
+        let capacity = who.and_then(|client| self.clients.get(client)).map(|channel| channel.capacity.clone());
+        let (turn, work) = self.begun(&session, wanted, work);
         let running = turn.clone();
         let task = tokio::spawn(async move {
+            let _under_way = match capacity {
+                Some(capacity) => capacity.turn().await,
+                None => None,
+            };
             if AssertUnwindSafe(turn.run(work)).catch_unwind().await.is_err() {
                 turn.end(turn.broken()).await;
             }
             let _ = inbox.send(Event::TurnDone(turn.session, turn.name));
         });
-        self.lanes.entry(session).or_default().running = Some(Running { task: Some(task), turn: running });
+        self.lanes.entry(session).or_default().running =
+            Some(Running { task: Some(task), turn: running, _place: place });
         let _ = self.inbox.send(Event::Status);
     }
 }
@@ -944,6 +1078,19 @@ async fn once_only(engine: &Engine, once: Option<Once>, turn: &TurnId) -> Result
         Some(once) => engine.ask_once(&once, turn).await,
         None => Ok(None),
     }
+}
+
+/// Returns about how many bytes a question holds.
+fn bytes_of(ask: &Ask) -> usize {
+    let said = ask.history.iter().map(|said| said.text.len());
+    let older = ask.older.turns.iter().map(|(name, title)| name.len() + title.len());
+    let along =
+        ask.attached.iter().map(|one| one.name.len() + one.file.as_ref().map_or(0, String::len) + one.text.len());
+    let Wishes { preset, model, tools, tokens, dollars } = &ask.wishes;
+    let wishes = [preset, model, tools, tokens, dollars].into_iter().flatten().map(String::len);
+    let folder = ask.folder.as_ref().map_or(0, |folder| folder.as_os_str().len());
+    let parts = said.chain(older).chain(along).chain(wishes).map(|bytes| bytes + EACH);
+    ask.text.len() + folder + parts.sum::<usize>()
 }
 
 /// Reads the user's words with the chat so far.

@@ -4,6 +4,7 @@
 //! Of several processes on one store the owner's has the loop; the others join it (see `link`).
 
 mod buffers;
+mod capacity;
 pub(in crate::edge) mod clients;
 mod costs;
 pub mod daemon;
