@@ -78,7 +78,7 @@ impl Provenance {
             Provenance::Tool => "what a tool said",
             Provenance::Model => "what a model said",
             Provenance::Gateway => "a message from a gateway",
-            Provenance::Agent => "another agent",
+            Provenance::Agent => "another agent or program",
             Provenance::Web => "a page of the web",
         }
     }

@@ -27,8 +27,13 @@ pub(crate) fn owner(home: &Home, server: Option<&FakeServer>) -> (Client, Socket
 
 /// As [`owner`], at an address.
 pub(crate) fn owner_at(home: &Home, server: Option<&FakeServer>, address: &str) -> (Client, SocketAddr) {
+    owner_with(home, server, &format!(":listen \"{address}\""))
+}
+
+/// As [`owner`], with these settings, one of which says where.
+fn owner_with(home: &Home, server: Option<&FakeServer>, more: &str) -> (Client, SocketAddr) {
     let cascade = if server.is_some() { "\"fake\"" } else { "\"recall\"" };
-    let owner = Client::start_with(home, server, cascade, &format!(":listen \"{address}\""));
+    let owner = Client::start_with(home, server, cascade, more);
     let at = owner.heard.iter().find_map(|heard| {
         let rest = text(heard, "text").strip_prefix("programs can connect to ")?;
         rest.split(' ').next()?.parse().ok()
@@ -583,6 +588,36 @@ fn parked_by(program: &mut Program, owner: &mut Client) -> Sexp {
     assert_eq!(done.text_at("status"), Some("parked"), "{done}");
     let told = owner.wait("the plan", |m| action(m) == Some("plan-parked"));
     payload_of(&told).get("plan").expect("a plan").clone()
+}
+
+/// What the user lets happen unasked is for the user's own words.
+#[test]
+fn what_a_program_says_is_not_what_the_user_typed() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([mark_done(), mark_done(), says(&["It is done."])]);
+    let allow = ":permissions ((\"org-set-todo\" . \"allow\") (\"eval-lisp\" . \"allow\"))";
+    let (mut owner, at) = owner_with(&home, Some(&server), &format!(":listen \"127.0.0.1:0\" {allow}"));
+    let mut program = Program::join(&home, at, ":shows (\"plans\")");
+    let plan = parked_by(&mut program, &mut owner);
+    assert_eq!(home.read_file("home.org"), TILES);
+    assert!(plan.get("asked-by").is_some_and(|gates| gates.to_string().contains("another agent or program")), "{plan}");
+    let done = meanwhile(&mut owner, || {
+        program.event("repl-eval", Plist::new().text("code", "(+ 1 2)"));
+        program.turn_done()
+    });
+    assert_eq!(done.text_at("status"), Some("parked"), "{done}");
+    // Who may decide about plans would say yes to them.
+    let id = number_of_program(&mut owner);
+    owner.request("client-grant", Plist::new().int("client", id).keyword("grant", "approve"));
+    let done = meanwhile(&mut owner, || {
+        program.send(
+            "(:type :event :meta (:session-id \"another\") \
+             :payload (:sensor :user-input :text \"the tiles are ordered\"))",
+        );
+        program.turn_done()
+    });
+    assert_eq!(done.text_at("status"), Some("answered"), "{done}");
+    assert!(home.read_file("home.org").contains("** DONE Order tiles"), "{done}");
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 use crate::domain::action::Action;
 use crate::domain::id::TurnId;
-use crate::domain::label::{Labels, Privacy};
+use crate::domain::label::{Labels, Privacy, Trust};
 use crate::domain::lisp::repl::{HELP, Typed, inspected, inspection, typed};
-use crate::domain::outside::Outside;
+use crate::domain::outside::{Outside, Piece};
 use crate::domain::port::{Sink, Streamed};
 use crate::domain::signal::{Body, Origin};
 use crate::domain::turn::{Conversation, Ending, TurnReport};
@@ -13,7 +13,7 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::authority::Order;
 use crate::edge::engine::inspect::MASKS;
 use crate::edge::engine::record::Finished;
-use crate::edge::engine::turns::first_line;
+use crate::edge::engine::turns::{first_line, labels_of_words};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,12 +37,11 @@ impl Engine {
             Typed::Help => Ok(HELP.to_string()),
             Typed::Wrong(why) => Err(why),
             Typed::Eval(code) => {
-                let own = (Labels::USER, Outside::default());
-                return shown(self.evaluated(origin, (line, code), own, folder, turn).await, sink);
+                return shown(self.evaluated(origin, (line, code), words_of(origin, line), folder, turn).await, sink);
             }
             Typed::Inspect(name) => {
-                let (code, own) = (inspection(name), (Labels::USER, Outside::default()));
-                let mut finished = self.evaluated(origin, (line, &code), own, folder, turn).await;
+                let code = inspection(name);
+                let mut finished = self.evaluated(origin, (line, &code), words_of(origin, line), folder, turn).await;
                 if let Some(words) = inspected(name, &finished.report.text) {
                     finished.report.text = words;
                 }
@@ -51,8 +50,12 @@ impl Engine {
             Typed::Load(file) => {
                 let read = self.read_for(origin, (line, file), folder.clone()).await;
                 match read {
-                    Ok(read) => {
-                        return shown(self.evaluated(origin, (line, &read.0), read.1, folder, turn).await, sink);
+                    Ok((code, (labels, mut outside))) => {
+                        // Who chose the file has a part in what it does.
+                        let (own, by) = words_of(origin, line);
+                        outside.join(&by);
+                        let from = (labels.join(own), outside);
+                        return shown(self.evaluated(origin, (line, &code), from, folder, turn).await, sink);
                     }
                     Err(why) => Err(why),
                 }
@@ -129,6 +132,15 @@ impl Engine {
             }
         }
     }
+}
+
+/// Returns the labels of a line, and what of it came from outside: all of it, from a program that may not decide.
+fn words_of(origin: &Origin, line: &str) -> (Labels, Outside) {
+    let (labels, mut outside) = (labels_of_words(origin, Privacy::Open), Outside::default());
+    if labels.trust == Trust::Untrusted {
+        outside.take(&Piece::new(labels.provenance.phrase(), line, labels.privacy));
+    }
+    (labels, outside)
 }
 
 /// Tells what a line came to.

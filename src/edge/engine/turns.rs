@@ -32,6 +32,7 @@ use crate::edge::engine::model::{Foreseen, Reader, TurnModel};
 use crate::edge::engine::presets::Wishes;
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
+use crate::edge::runtime::clients::is_of_editor;
 use crate::edge::thread::{aside, in_place};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -234,11 +235,7 @@ impl Engine {
             depth: Depth::outermost(),
             turn: turn.clone(),
             at: began,
-            labels: match ask.origin.source {
-                // Who let a messenger's sender in did not vouch for what is forwarded, or for who holds that telephone.
-                Source::Gateway => Labels::untrusted(Provenance::Gateway, privacy),
-                _ => Labels { privacy, ..Labels::USER },
-            },
+            labels: labels_of_words(&ask.origin, privacy),
             body: match ask.origin.source {
                 Source::Gateway => Body::ChatMessage { text: ask.text.clone() },
                 _ => Body::UserInput { text: ask.text.clone(), history: Vec::new() },
@@ -825,6 +822,20 @@ impl Rising {
 impl Risen {
     fn get(&self, session: &SessionId) -> Privacy {
         self.known.get(session).copied().or(self.others).unwrap_or(Privacy::Open)
+    }
+}
+
+/// Returns the labels of what is said in a channel.
+pub(super) fn labels_of_words(origin: &Origin, privacy: Privacy) -> Labels {
+    let own = origin.rights.own || origin.rights.approve || is_of_editor(&origin.session.0);
+    match origin.source {
+        // Who let a messenger's sender in did not vouch for what is forwarded, or for who holds that telephone.
+        Source::Gateway => Labels::untrusted(Provenance::Gateway, privacy),
+        // Nor for the words of a program that may not decide: what the user lets happen unasked is for the user's own.
+        Source::Client if !own => Labels::untrusted(Provenance::Agent, privacy),
+        Source::Emacs | Source::Cli | Source::Client | Source::Clock | Source::System => {
+            Labels { privacy, ..Labels::USER }
+        }
     }
 }
 

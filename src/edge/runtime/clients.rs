@@ -500,12 +500,23 @@ pub(in crate::edge) fn own_name() -> std::io::Result<String> {
 
 /// Returns which program a conversation belongs to, in words; `None` for the user's own, whatever the user calls them.
 pub(in crate::edge) fn program_of(session: &str) -> Option<String> {
+    let (program, name) = program_named(session)?;
+    Some(format!("{}, {}", program.words(), exact(name)))
+}
+
+/// Returns whether a conversation is one that the user has in another editor: what is said there is typed by the user.
+pub(in crate::edge) fn is_of_editor(session: &str) -> bool {
+    program_named(session).is_some_and(|(program, _)| program == Program::Acp)
+}
+
+/// Returns the program that a conversation belongs to, and its name, by the name that was given to it.
+fn program_named(session: &str) -> Option<(Program, &str)> {
     let name = session.strip_prefix("agent-").unwrap_or(session).split('/').next()?;
     let (kind, rest) = name.split_once('-')?;
     let own = rest.rsplit('-').next()?;
     let is_own = own.len() == OWN_DIGITS && own.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let program = Program::ALL.into_iter().find(|program| program.name() == kind).filter(|_| is_own)?;
-    Some(format!("{}, {}", program.words(), exact(name)))
+    Some((program, name))
 }
 
 /// The clients of a core.
