@@ -17,7 +17,7 @@ use passepartout::edge::secret::{Secret, Vault};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-const NOTES: &str = "* Kitchen\n** TODO Order tiles\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n\
+pub(crate) const NOTES: &str = "* Kitchen\n** TODO Order tiles\n:PROPERTIES:\n:ID: tiles\n:END:\nThe white ones.\n\
                      ** TODO Order paint\n:PROPERTIES:\n:ID: paint\n:END:\nThe blue one.\n";
 
 fn calls(calls: &[(&str, Value)]) -> Reply {
@@ -44,11 +44,11 @@ fn says(text: &str) -> Reply {
 }
 
 /// A chat with a core of its own.
-struct Chat {
-    home: Home,
-    fake: Fake,
+pub(crate) struct Chat {
+    pub(crate) home: Home,
+    pub(crate) fake: Fake,
     server: FakeServer,
-    engine: Arc<Engine>,
+    pub(crate) engine: Arc<Engine>,
     serving: tokio::task::JoinHandle<()>,
     /// The number of what comes next.
     number: i64,
@@ -58,7 +58,7 @@ struct Chat {
 
 impl Chat {
     /// Starts with sender 7 let in.
-    async fn start(notes: &str, replies: impl IntoIterator<Item = Reply>) -> Chat {
+    pub(crate) async fn start(notes: &str, replies: impl IntoIterator<Item = Reply>) -> Chat {
         let home = Home::new(&[("home.org", notes)]);
         let (fake, server) = (Fake::start(), FakeServer::start(replies));
         let engine = engine(&home, &fake, &server).await;
@@ -91,7 +91,7 @@ impl Chat {
     }
 
     /// Returns as many messages as come next.
-    fn hear(&mut self, count: usize) -> Vec<(i64, String)> {
+    pub(crate) fn hear(&mut self, count: usize) -> Vec<(i64, String)> {
         let (at, until) = (self.at, self.at + count);
         self.at = until;
         tokio::task::block_in_place(|| {
@@ -107,8 +107,14 @@ impl Chat {
 
     /// Has a restart happen.
     async fn restart(&mut self) {
+        self.restart_behind(|_| {}).await;
+    }
+
+    /// The same, with something done while no core runs.
+    pub(crate) async fn restart_behind(&mut self, act: impl FnOnce(&Home)) {
         self.serving.abort();
         self.engine.close().await;
+        act(&self.home);
         self.engine = engine(&self.home, &self.fake, &self.server).await;
         self.serving = tokio::spawn(follow_gateways(Arc::downgrade(&self.engine)));
     }

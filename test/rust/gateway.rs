@@ -1,5 +1,6 @@
 //! Messengers: who is let in, what a message comes to, and a Telegram that behaves, misbehaves and vanishes.
 
+mod numbers;
 mod signal;
 
 use crate::runtime::says;
@@ -113,12 +114,16 @@ fn what_came_counts_once_and_is_in_order() {
     let named = |sender: &str, name: &str| Mark::Name { sender: sender.into(), name: name.into() };
     let check = |seen: &[Mark], came: &[Mark], taken: &[Mark]| {
         let mut known = Seen::default();
-        seen.iter().for_each(|mark| known.note(mark));
+        seen.iter().for_each(|mark| known.note(mark, at(0)));
         let came = came.iter().map(|mark| Arrived { mark: mark.clone(), message: None }).collect();
         let found: Vec<Mark> = known.fresh(came).into_iter().map(|one| one.mark).collect();
         assert_eq!(found, taken, "{seen:?}");
     };
-    check(&[Mark::Number(3)], &[5, 3, 5, 2, 9, 3].map(Mark::Number), &[5, 9].map(Mark::Number));
+    let number = |number| Mark::Number { number, sent: None };
+    check(&[number(3)], &[5, 3, 5, 2, 9, 3].map(number), &[5, 9].map(number));
+    // One number is one thing, whatever is said of when it was sent.
+    let sent = |second| Mark::Number { number: 5, sent: Some(at(second)) };
+    check(&[number(3)], &[sent(7), sent(8)], &[sent(7)]);
     // Names have no order of their own: they stay as they came, and each sender has its own.
     let came = [named("a", "9"), named("b", "7"), named("a", "8"), named("a", "9"), named("a", "7")];
     check(&[named("a", "7")], &came, &[named("a", "9"), named("b", "7"), named("a", "8")]);
@@ -126,6 +131,41 @@ fn what_came_counts_once_and_is_in_order() {
     let mut many: Vec<Mark> = (0..=NAMES).map(|n| named("a", &n.to_string())).collect();
     many.extend((0..1_000).map(|n| named("b", &n.to_string())));
     check(&many, &[named("a", "0"), named("a", "1"), named("a", "64")], &[named("a", "0")]);
+}
+
+#[test]
+fn a_smaller_number_is_new_when_it_was_sent_later() {
+    const DAY: i64 = 86_400;
+    let mut seen = Seen::default();
+    assert_eq!(seen.next(at(0)), 0, "nothing came: whatever there is");
+    seen.note(&Mark::Number { number: 1_000, sent: Some(at(0)) }, at(9));
+    for (number, sent, new) in [
+        (1_001, None, true),
+        (1_001, Some(-5), true),
+        // It came before, or nothing says that it did not.
+        (1_000, Some(0), false),
+        (1_000, None, false),
+        (999, Some(-DAY), false),
+        (999, Some(60), false),
+        (17, None, false),
+        // The messenger counts anew.
+        (999, Some(61), true),
+        (1_000, Some(8 * DAY), true),
+        (17, Some(8 * DAY), true),
+    ] {
+        assert_eq!(!seen.has(&Mark::Number { number, sent: sent.map(at) }), new, "{number}, sent {sent:?}");
+    }
+    for (now, next) in [(0, 1_001), (-9, 1_001), (6 * DAY - 1, 1_001), (6 * DAY, 0), (60 * DAY, 0)] {
+        assert_eq!(seen.next(at(now)), next, "{now}");
+    }
+    // From there on it counts on.
+    seen.note(&Mark::Number { number: 17, sent: Some(at(8 * DAY)) }, at(8 * DAY));
+    assert_eq!(seen.next(at(8 * DAY)), 18);
+    let has = |number, sent| seen.has(&Mark::Number { number, sent: Some(at(sent)) });
+    assert!(has(17, 8 * DAY) && !has(18, 8 * DAY));
+    // What says nothing of when it was sent was sent when it came.
+    seen.note(&Mark::Number { number: 20, sent: None }, at(9 * DAY));
+    assert_eq!((seen.next(at(15 * DAY - 1)), seen.next(at(15 * DAY))), (21, 0));
 }
 
 #[test]

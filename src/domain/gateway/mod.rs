@@ -7,6 +7,7 @@ pub mod seen;
 pub mod split;
 
 use crate::domain::gateway::split::Limit;
+use jiff::Timestamp;
 
 /// A messenger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,8 +48,14 @@ impl Platform {
 /// By what it is known that something came already.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Mark {
-    /// A number of the messenger's own: what comes next has a larger one, whoever sent it.
-    Number(i64),
+    /// A number of the messenger's own: what comes next has a larger one, whoever sent it, unless the messenger has begun
+    /// to count anew since.
+    Number {
+        /// The number.
+        number: i64,
+        /// When what has it was sent, by the messenger's own clock; `None` where it does not say that.
+        sent: Option<Timestamp>,
+    },
     /// What its sender's device called it. It says nothing about what came before it, or what comes next.
     Name {
         /// Who sent it, by the messenger's own name.
@@ -63,7 +70,7 @@ impl Mark {
     /// is let in, or strangers would fill the store.
     pub const fn is_kept(&self, let_in: bool) -> bool {
         match self {
-            Mark::Number(_) => true,
+            Mark::Number { .. } => true,
             Mark::Name { .. } => let_in,
         }
     }

@@ -115,13 +115,17 @@ impl Engine {
                 let seen = gateway.seen.entry(account);
                 match record.key.split_once(' ') {
                     None if of_it(&record.key) => {
-                        seen.or_default().note(&Mark::Number(record.body["number"].as_i64().unwrap_or(0)));
+                        if let Some(number) = record.body["number"].as_i64() {
+                            // An earlier version did not keep when it was sent; it was stored when it came.
+                            let sent = record.body["sent"].as_str().and_then(|sent| sent.parse().ok());
+                            seen.or_default().note(&Mark::Number { number, sent }, record.at);
+                        }
                     }
                     Some((named, sender)) if of_it(named) => {
                         let names = record.body["names"].as_array().into_iter().flatten();
                         let seen = seen.or_default();
                         for name in names.filter_map(serde_json::Value::as_str) {
-                            seen.note(&Mark::Name { sender: sender.to_string(), name: name.to_string() });
+                            seen.note(&Mark::Name { sender: sender.to_string(), name: name.to_string() }, record.at);
                         }
                     }
                     Some(_) | None => {}
@@ -216,10 +220,13 @@ impl Engine {
         account: &str,
         mark: &Mark,
     ) -> Result<(), String> {
-        let mut seen = self.gateway_seen(platform, account);
-        seen.note(mark);
+        let (mut seen, now) = (self.gateway_seen(platform, account), self.clock.now());
+        seen.note(mark, now);
         let (key, body) = match mark {
-            Mark::Number(number) => (platform.name().to_string(), json!({ "account": account, "number": number })),
+            Mark::Number { number, sent } => {
+                let sent = sent.unwrap_or(now).to_string();
+                (platform.name().to_string(), json!({ "account": account, "number": number, "sent": sent }))
+            }
             Mark::Name { sender, .. } => {
                 let names: Vec<&str> = seen.names(sender).collect();
                 (key(platform, sender), json!({ "account": account, "names": names }))

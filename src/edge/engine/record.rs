@@ -114,8 +114,8 @@ pub mod kind {
         GATEWAY = "gateway", Authority;
         /// Whether a sender is let in, by messenger and sender; the newest counts.
         GATEWAY_SENDER = "gateway-sender", Authority;
-        /// What came last by a messenger, which is never taken again: its number, by the messenger's name, or its names, by
-        /// messenger and sender.
+        /// What came last by a messenger, which is never taken again: its number and when it was sent, by the messenger's
+        /// name, or its names, by messenger and sender.
         GATEWAY_MARK = "gateway-mark", History;
         /// A question that is asked once, by the hash of its name: in which turn. See [`crate::edge::engine::once`].
         QUESTION = "question", History;

@@ -14,6 +14,7 @@ pub(in crate::edge) use telegram::{Telegram, is_loopback};
 use crate::domain::gateway::seen::Seen;
 use crate::domain::gateway::{Arrived, Platform};
 use async_trait::async_trait;
+use jiff::Timestamp;
 use std::time::Duration;
 
 /// What every messenger can do.
@@ -32,8 +33,8 @@ pub(in crate::edge) trait Messenger: Send + Sync {
     async fn linked_as(&self) -> Result<String, Trouble>;
 
     /// Waits for what comes, and returns it in whatever order, perhaps with what came before; nothing, when nothing came
-    /// for a while.
-    async fn receive(&self, seen: &Seen) -> Result<Vec<Arrived>, Trouble>;
+    /// for a while. What was returned last is all taken, or is known to have come before that.
+    async fn receive(&self, seen: &Seen, now: Timestamp) -> Result<Vec<Arrived>, Trouble>;
 
     /// Sends one message, once.
     async fn send(&self, to: &str, text: &str) -> Result<(), Trouble>;

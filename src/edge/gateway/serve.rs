@@ -14,6 +14,7 @@ use crate::edge::engine::turns::Ask;
 use crate::edge::gateway::decide::Desk;
 use crate::edge::gateway::{Messenger, Trouble};
 use crate::edge::token::may_stand_in;
+use jiff::Timestamp;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -150,13 +151,12 @@ impl Service {
     pub(in crate::edge) async fn run(&mut self, changed: &Notify) -> bool {
         let (platform, mut tried) = (self.messenger.platform(), 0);
         loop {
-            let Some(seen) = self.engine.upgrade().map(|here| here.gateway_seen(platform, self.messenger.account()))
-            else {
-                return true;
-            };
+            let Some(here) = self.engine.upgrade() else { return true };
+            let (seen, now) = (here.gateway_seen(platform, self.messenger.account()), here.clock.now());
+            drop(here);
             // What was received is there at once or not at all: to be woken meanwhile loses nothing.
             let came = tokio::select! {
-                came = self.next(&seen) => came,
+                came = self.next(&seen, now) => came,
                 () = changed.notified() => return true,
             };
             let Some(here) = self.engine.upgrade() else { return true };
@@ -196,11 +196,11 @@ impl Service {
     }
 
     /// Returns what comes next; nothing, when it said its name only.
-    async fn next(&self, seen: &Seen) -> Result<Vec<Arrived>, Trouble> {
+    async fn next(&self, seen: &Seen, now: Timestamp) -> Result<Vec<Arrived>, Trouble> {
         match self.named {
             // What could not be stored comes from nowhere else again.
             true if !self.waiting.is_empty() => Ok(Vec::new()),
-            true => self.messenger.receive(seen).await.map(|arrived| seen.fresh(arrived)),
+            true => self.messenger.receive(seen, now).await.map(|arrived| seen.fresh(arrived)),
             false => {
                 let name = self.messenger.linked_as().await?;
                 let platform = self.messenger.platform();

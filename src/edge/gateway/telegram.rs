@@ -5,8 +5,11 @@ use crate::domain::gateway::{Arrived, Mark, Message, Platform};
 use crate::edge::gateway::{Messenger, Trouble};
 use crate::edge::secret::Secret;
 use async_trait::async_trait;
+use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long the server is asked to wait for something to come.
 const POLL: u64 = 25;
@@ -18,12 +21,18 @@ const AT_ONCE: u64 = 20;
 const MOST: usize = 4 << 20;
 /// The longest time to wait that a server is believed.
 const LONGEST: u64 = 3_600;
+/// A poll that brings nothing new takes longer than this: the server waits for something to come.
+const SOON: Duration = Duration::from_secs(1);
+const NOTHING_NEW: Trouble = Trouble::Passing("it answers at once, and with nothing new");
 
 /// A bot.
 pub(in crate::edge) struct Telegram {
     client: reqwest::Client,
     base: reqwest::Url,
     token: Secret,
+    /// The largest number of what the last answer brought, where nothing of it was new. It is not noted anywhere else, and
+    /// the server brings it until a poll asks for what is behind it.
+    dropped: Mutex<Option<i64>>,
 }
 
 impl Telegram {
@@ -32,7 +41,8 @@ impl Telegram {
         let safe = base.scheme() == "https" || (base.scheme() == "http" && is_loopback(&base));
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_' | b'-');
         let whole = !token.is_empty() && token.expose().bytes().all(plain);
-        (safe && whole && !base.cannot_be_a_base()).then_some(Telegram { client, base, token })
+        let dropped = Mutex::default();
+        (safe && whole && !base.cannot_be_a_base()).then_some(Telegram { client, base, token, dropped })
     }
 
     /// Calls a method. Of whatever goes wrong only the kind is told: an error of the client names the address.
@@ -107,14 +117,25 @@ impl Messenger for Telegram {
         Ok(format!("@{}", name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect::<String>()))
     }
 
-    async fn receive(&self, seen: &Seen) -> Result<Vec<Arrived>, Trouble> {
+    async fn receive(&self, seen: &Seen, now: Timestamp) -> Result<Vec<Arrived>, Trouble> {
+        let dropped = *self.dropped.lock();
+        let offset = dropped.map_or_else(|| seen.next(now), |number| number.saturating_add(1));
         let body = json!({
-            "offset": seen.number().saturating_add(1), "limit": AT_ONCE, "timeout": POLL, "allowed_updates": ["message"],
+            "offset": offset, "limit": AT_ONCE, "timeout": POLL, "allowed_updates": ["message"],
         });
+        let asked = Instant::now();
         let updates = self.call("getUpdates", body, CALL + Duration::from_secs(POLL)).await?;
         let updates = updates.as_array().ok_or(Trouble::Passing("its answer cannot be understood"))?;
         // Each for itself: one that cannot be read takes no other with it.
-        Ok(updates.iter().filter_map(arrived).collect())
+        let came: Vec<Arrived> = updates.iter().filter_map(arrived).collect();
+        if came.iter().any(|one| !seen.has(&one.mark)) {
+            *self.dropped.lock() = None;
+            return Ok(came);
+        }
+        if let Some(last) = updates.iter().filter_map(number).max() {
+            *self.dropped.lock() = Some(last);
+        }
+        if asked.elapsed() < SOON { Err(NOTHING_NEW) } else { Ok(came) }
     }
 
     async fn send(&self, to: &str, text: &str) -> Result<(), Trouble> {
@@ -124,9 +145,14 @@ impl Messenger for Telegram {
     }
 }
 
+fn number(update: &Value) -> Option<i64> {
+    update["update_id"].as_i64().filter(|number| *number > 0)
+}
+
 fn arrived(update: &Value) -> Option<Arrived> {
-    let number = update["update_id"].as_i64().filter(|number| *number > 0)?;
-    Some(Arrived { mark: Mark::Number(number), message: message(&update["message"]) })
+    let number = number(update)?;
+    let sent = update["message"]["date"].as_i64().and_then(|second| Timestamp::from_second(second).ok());
+    Some(Arrived { mark: Mark::Number { number, sent }, message: message(&update["message"]) })
 }
 
 /// Reads a message of a person to the bot alone: in a group others would read the answer.

@@ -10,6 +10,7 @@ use crate::edge::gateway::signal::line::{Address, BROKE, Held, Line};
 use crate::edge::gateway::{Messenger, Trouble};
 use crate::edge::json_lines::NO_METHOD;
 use async_trait::async_trait;
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -186,7 +187,7 @@ impl Messenger for Signal {
         })
     }
 
-    async fn receive(&self, _seen: &Seen) -> Result<Vec<Arrived>, Trouble> {
+    async fn receive(&self, _seen: &Seen, _now: Timestamp) -> Result<Vec<Arrived>, Trouble> {
         if self.early.lock().take_lost() {
             return Err(LOST);
         }
