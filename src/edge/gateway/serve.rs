@@ -24,7 +24,7 @@ use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Messages of one conversation that may wait; what comes beyond is not taken, and the log says so.
+/// Messages of one conversation that may wait; what comes beyond is not taken until there is room for it.
 const WAITING: usize = 16;
 /// So much of a conversation goes along with a question.
 const HISTORY: usize = 20;
@@ -197,11 +197,14 @@ impl Service {
 
     /// Returns what comes next; nothing, when it said its name only.
     async fn next(&self, seen: &Seen, now: Timestamp) -> Result<Vec<Arrived>, Trouble> {
-        match self.named {
-            // What could not be stored comes from nowhere else again.
-            true if !self.waiting.is_empty() => Ok(Vec::new()),
-            true => self.messenger.receive(seen, now).await.map(|arrived| seen.fresh(arrived)),
-            false => {
+        match (self.named, self.waiting.front()) {
+            // What found no room, or could not be stored, comes from nowhere else again.
+            (true, Some(first)) => {
+                self.chats.room_for(first).await;
+                Ok(Vec::new())
+            }
+            (true, None) => self.messenger.receive(seen, now).await.map(|arrived| seen.fresh(arrived)),
+            (false, _) => {
                 let name = self.messenger.linked_as().await?;
                 let platform = self.messenger.platform();
                 self.engine.upgrade().iter().for_each(|here| here.note_gateway(platform, Some(&name), "running"));
@@ -221,14 +224,21 @@ struct Chats {
 
 impl Chats {
     /// Takes what came, in order. That it came is stored first: what was begun is never begun again. What could not be
-    /// stored stays there.
+    /// stored, or has no room in its conversation, stays there, and all behind it: a number says that what has a smaller
+    /// one was taken.
     async fn take(&mut self, engine: &Arc<Engine>, arrived: &mut VecDeque<Arrived>) -> Result<(), Trouble> {
         let platform = self.sender.messenger().platform();
         while let Some(one) = arrived.front() {
             let unstored = |_| Trouble::Passing("what came cannot be noted in the store, so nothing is taken");
-            let message = one.message.clone().filter(|message| engine.gateway_lets_in(platform, message));
+            let message = match one.message.clone().filter(|message| engine.gateway_lets_in(platform, message)) {
+                Some(message) => {
+                    let Ok(room) = self.way_to(&message.sender).try_reserve_owned() else { return Ok(()) };
+                    Some((message, room))
+                }
+                None => None,
+            };
             // Before it counts as taken: what a core that ends between the two leaves behind is said to be cut off.
-            if let Some(message) = &message {
+            if let Some((message, _)) = &message {
                 engine.count_open(platform, &message.sender, 1).await;
             }
             let marked = match one.mark.is_kept(message.is_some()) {
@@ -236,14 +246,14 @@ impl Chats {
                 false => Ok(()),
             };
             if let Err(why) = marked {
-                if let Some(message) = message {
+                if let Some((message, _)) = message {
                     engine.count_open(platform, &message.sender, -1).await;
                 }
                 return Err(unstored(why));
             }
             arrived.pop_front();
-            if let Some(message) = message {
-                self.hand_on(engine, message).await;
+            if let Some((message, room)) = message {
+                room.send(message);
             }
         }
         Ok(())
@@ -265,18 +275,24 @@ impl Chats {
         }
     }
 
-    async fn hand_on(&mut self, engine: &Arc<Engine>, message: Message) {
+    /// Returns the way into a conversation, which begins with it where there is none.
+    fn way_to(&mut self, chat: &str) -> mpsc::Sender<Message> {
         while self.tasks.try_join_next().is_some() {}
-        let (platform, chat) = (self.sender.messenger().platform(), message.sender.clone());
-        if self.open.get(&chat).is_none_or(mpsc::Sender::is_closed) {
-            let (into, messages) = mpsc::channel(WAITING);
-            self.tasks.spawn(converse(self.engine.clone(), self.sender.clone(), chat.clone(), messages));
-            self.open.insert(chat.clone(), into);
+        if let Some(into) = self.open.get(chat).filter(|into| !into.is_closed()) {
+            return into.clone();
         }
-        let taken = self.open.get(&chat).is_some_and(|into| into.try_send(message).is_ok());
-        if !taken {
-            engine.count_open(platform, &chat, -1).await;
-            engine.say(LogLevel::Warning, "a gateway brought more messages of one sender than can wait; one is lost");
+        let (into, messages) = mpsc::channel(WAITING);
+        self.tasks.spawn(converse(self.engine.clone(), self.sender.clone(), chat.to_string(), messages));
+        self.open.insert(chat.to_string(), into.clone());
+        into
+    }
+
+    /// Waits until there is room in the conversation of what came; where there is none yet, or it has ended, there is.
+    async fn room_for(&self, one: &Arrived) {
+        let into = one.message.as_ref().and_then(|message| self.open.get(&message.sender));
+        if let Some(into) = into {
+            // Nobody else takes it meanwhile. One that has ended is begun anew when this is taken.
+            let _ = into.reserve().await;
         }
     }
 }

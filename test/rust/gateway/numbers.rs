@@ -1,11 +1,20 @@
-//! Telegram's numbers, when they begin anew and when they come again.
+//! Telegram's numbers, when they begin anew and when they come again; and what finds no room in its chat.
 
-use super::{answers, update};
+use super::{Fake, Running, answers, home, update};
 use crate::decide::{Chat, NOTES};
+use crate::runtime::says;
+use crate::support::engine::Home;
+use crate::support::fake_server::{FakeServer, Reply};
 use passepartout::domain::memory::store::{Commit, NewRecord, Record, Store};
 use passepartout::edge::clock::Clock;
 use passepartout::edge::store::disk::DiskStore;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// Long enough for whatever is waited for.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Chat {
     /// Brings a message of sender 7 that was sent so many seconds ago.
@@ -110,4 +119,98 @@ async fn what_an_earlier_version_kept_of_a_number_counts() {
     chat.brings(17, "/deny x", 0);
     assert_eq!(chat.answer(), "Commands");
     chat.asked_for(18, 1);
+}
+
+/// Returns what a store says last of a thing, as it is now.
+fn kept(home: &Home, kind: &str, key: &str) -> Option<Value> {
+    let mut store = DiskStore::open_to_read(&home.store()).ok()?;
+    store.latest(kind, key).ok()?.map(|record| record.body)
+}
+
+/// Waits until the store says of Telegram that this number came last.
+#[track_caller]
+fn noted(home: &Home, fake: &Fake, number: i64) {
+    let noted = || kept(home, "gateway-mark", "telegram").is_some_and(|body| body["number"] == number);
+    fake.until(|_| noted().then_some(()));
+}
+
+/// Returns how many messages of sender 7 are open, as the store says it.
+#[track_caller]
+fn open(home: &Home, fake: &Fake) -> i64 {
+    fake.until(|_| kept(home, "gateway-open", "telegram 7")?["open"].as_i64())
+}
+
+/// Returns an answer that is held until it is let go, with what tells that it is asked for and what lets it go.
+fn held(text: &str) -> (Reply, Receiver<()>, Sender<()>) {
+    let ((begun, asked), (go, gate)) = (channel(), channel());
+    let gate = Mutex::new(gate);
+    let reply = says(&[text]).meanwhile(move || {
+        let _ = begun.send(());
+        // Who waits for longer has failed, and is not held up.
+        let _ = gate.lock().expect("it is ours").recv_timeout(PATIENCE);
+    });
+    (reply, asked, go)
+}
+
+/// Returns the messages of these numbers, all at once.
+fn helps(numbers: std::ops::RangeInclusive<i64>) -> Vec<Value> {
+    numbers.map(|number| update(number, 7, "/help")).collect()
+}
+
+#[test]
+fn what_finds_no_room_in_its_chat_is_taken_when_there_is_some() {
+    let (home, fake) = (home(), Fake::start());
+    let ((first, first_asked, first_go), (second, second_asked, second_go)) = (held("In May."), held("By Ann."));
+    let server = FakeServer::start([first, second]);
+    let mut running = Running::start_with(&home, &fake, Some(&server));
+    running.ask(":action :gateway :platform \"telegram\" :do :link");
+    running.let_in(&fake, 1, 7);
+    fake.updates(&[update(2, 7, "when is the boiler serviced?")]);
+    first_asked.recv_timeout(PATIENCE).expect("the model is asked");
+    // One is being answered, and sixteen wait; there is no room for the last.
+    let mut more = vec![update(3, 7, "by whom is the boiler serviced?")];
+    more.extend(helps(4..=18));
+    more.push(update(19, 7, "/deny x"));
+    fake.updates(&more);
+    noted(&home, &fake, 18);
+    assert_eq!(open(&home, &fake), 17);
+    assert_eq!(fake.until(|heard| heard.offsets.last().copied()), 3, "nothing more is asked for meanwhile");
+    first_go.send(()).expect("it is held");
+    second_asked.recv_timeout(PATIENCE).expect("the model is asked");
+    // There is room, the next one is under way, and what waited counts as taken.
+    fake.until(|heard| (heard.offsets.last() == Some(&20)).then_some(()));
+    noted(&home, &fake, 19);
+    assert_eq!(open(&home, &fake), 17);
+    second_go.send(()).expect("it is held");
+    let sent = fake.until(|heard| Some(answers(heard)).filter(|sent| sent.len() >= 3));
+    let begins: Vec<&str> = sent.iter().take(3).map(|(_, text)| text.split(',').next().unwrap_or("")).collect();
+    assert_eq!(begins, ["In May.", "By Ann.", "Write"]);
+    running.core.stop();
+}
+
+#[test]
+fn what_found_no_room_when_a_core_ended_comes_again() {
+    let (home, fake) = (home(), Fake::start());
+    let (begun, asked) = channel();
+    let thinks =
+        says(&["It is serviced in May."]).silent_after("It").meanwhile(move || begun.send(()).expect("it is heard"));
+    let server = FakeServer::start([thinks]);
+    let mut running = Running::start_with(&home, &fake, Some(&server));
+    running.ask(":action :gateway :platform \"telegram\" :do :link");
+    running.let_in(&fake, 1, 7);
+    fake.updates(&[update(2, 7, "when is the boiler serviced?")]);
+    asked.recv_timeout(PATIENCE).expect("the model is asked");
+    let mut more = helps(3..=18);
+    more.push(update(19, 7, "/deny x"));
+    fake.updates(&more);
+    noted(&home, &fake, 18);
+    assert_eq!(open(&home, &fake), 17);
+    running.core.stop();
+    // It was not noted as taken, so it is asked for, and the server still has it.
+    let running = Running::start_with(&home, &fake, Some(&server));
+    fake.until(|heard| (heard.offsets.last() == Some(&19)).then_some(()));
+    fake.updates(&[update(19, 7, "/deny x")]);
+    let sent = fake.until(|heard| Some(answers(heard)).filter(|sent| !sent.is_empty()));
+    assert!(sent.len() == 1 && sent[0].1.starts_with("Commands"), "{sent:?}");
+    running.core.stop();
 }
