@@ -74,15 +74,14 @@ pub async fn write(writer: &mut (impl AsyncWrite + Unpin), text: &str) -> Result
     Ok(writer.flush().await?)
 }
 
-/// Writes a frame of each text, all at once; what is too long for a frame is left out.
+/// Writes a frame of each text, all at once.
 ///
 /// # Errors
-/// When the connection broke.
+/// When a text is too long for a frame, and then none of them is written; or the connection broke.
 pub async fn write_all(writer: &mut (impl AsyncWrite + Unpin), texts: &[String]) -> Result<(), Broken> {
     let mut frames = Vec::with_capacity(texts.iter().map(|text| text.len() + 8).sum());
     for text in texts {
-        // It says itself that nothing was added.
-        let _ = encode_onto(&mut frames, text);
+        encode_onto(&mut frames, text)?;
     }
     writer.write_all(&frames).await?;
     Ok(writer.flush().await?)

@@ -120,7 +120,9 @@ impl EmacsEditor {
         self.waiting.lock().insert(number, Waiting { text: Joining::new(most), answer });
         // A turn may be stopped while it waits here: then nothing is left behind.
         let _question = Question { editor: self, number };
-        self.outbox.ask(number, payload.int("request", number as i64));
+        if !self.outbox.ask(number, payload.int("request", number as i64)) {
+            return Err(Unanswered::TooLong);
+        }
         if let Ok(Ok(answer)) = tokio::time::timeout(patience, &mut coming).await {
             return answer.map_err(Unanswered::Unfit);
         }
@@ -172,8 +174,13 @@ fn changed(action: &str, change: &Change) -> Plist {
     }
 }
 
+/// What is said of what is too long to be asked.
+const TOO_LONG: &str = "this is too much to be sent to Emacs at one go, so nothing was done; do it in parts";
+
 /// Why there is no answer within the time.
 enum Unanswered {
+    /// It is longer than a message may be, so Emacs was not asked.
+    TooLong,
     /// Emacs did not take the question, and will not: it was withdrawn.
     Withdrawn,
     /// Emacs took it; what it did is not known.
@@ -186,6 +193,7 @@ impl Unanswered {
     /// Returns it in words, of which these are two.
     fn words(self, withdrawn: &str, taken: &str) -> String {
         match self {
+            Unanswered::TooLong => TOO_LONG.to_string(),
             Unanswered::Withdrawn => withdrawn.to_string(),
             Unanswered::Taken => taken.to_string(),
             Unanswered::Unfit(why) => format!("what Emacs answered cannot be taken: {why}"),
@@ -358,6 +366,7 @@ impl EmacsEditor {
         let payload =
             changed("setting-set", change).text("now", found.now.as_str()).maybe("was-saved", found.saved.as_deref());
         let (answer, text) = self.ask(payload).await.map_err(|unanswered| match unanswered {
+            Unanswered::TooLong => Unchanged::Refused(TOO_LONG.to_string()),
             Unanswered::Withdrawn => Unchanged::Refused(
                 "Emacs was busy for 10 seconds, so nothing was changed; try again when it is idle".to_string(),
             ),
@@ -407,6 +416,7 @@ impl EmacsEditor {
         let most = limits.characters.saturating_mul(4).saturating_add(1_000);
         let answered = self.ask_within(payload, Duration::from_secs(seconds), most).await;
         let (answer, text) = answered.map_err(|unanswered| match unanswered {
+            Unanswered::TooLong => CallUnanswered::Not(TOO_LONG.to_string()),
             Unanswered::Withdrawn => CallUnanswered::Not(format!(
                 "Emacs was busy for {seconds} seconds, so {tool} was not begun; try again when it is idle"
             )),
@@ -452,6 +462,8 @@ impl EmacsEditor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::sexp::reader::MAX_BYTES;
+    use crate::edge::runtime::outbox::Limits;
     use serde_json::Value;
 
     fn editor() -> Arc<EmacsEditor> {
@@ -588,6 +600,16 @@ mod tests {
         let why = editor.call(&call).await.expect_err("it is too long");
         assert!(matches!(&why, CallUnanswered::Not(why) if why.contains("at most")), "{why:?}");
         assert!(editor.outbox.receive(1 << 20).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_edit_that_no_frame_holds_is_not_asked_for() {
+        let outbox = Outbox::with_limits(Limits::JOINED, Box::new(|| {}));
+        let editor = EmacsEditor::new(outbox);
+        let splice = Splice { begin: 0, end: 0, text: "x".repeat(MAX_BYTES) };
+        let why = editor.edit("/notes/home.org", 1, vec![splice]).await.expect_err("it is too long");
+        assert!(why.contains("nothing was done"), "{why}");
+        assert!(editor.outbox.receive(1 << 20).is_empty() && editor.waiting.lock().is_empty());
     }
 
     #[tokio::test(start_paused = true)]

@@ -225,7 +225,7 @@ impl Door {
             }
             tokio::select! {
                 end = hear(&mut incoming, (&line, &hold), &self.inbox, road.pinged) => end,
-                () = speak(&mut writer, &line, &hold) => End::Broken,
+                end = speak(&mut writer, &line, &hold) => end,
             }
         };
         let end = tokio::select! {
@@ -299,13 +299,16 @@ async fn gone(process: Option<u32>) {
     let _ = tokio::time::timeout(AWAY, ended).await;
 }
 
+/// What is said to a client of a message that no frame holds.
+const UNSENT: &str = "a message for this client is too long to be sent; connect anew, and ask for less at once";
+
 /// How a connection ends.
 enum End {
     /// It broke, and its client may come back.
     Broken,
     /// Its client is gone.
     Gone,
-    /// What came by it cannot be read, or it is not wanted any more: why.
+    /// What came by it cannot be read, or what is to go by it cannot be sent: why.
     Refused(String),
     /// The user sends its client away: why.
     Dismissed(&'static str),
@@ -384,14 +387,15 @@ async fn while_it_waits<T>(
 
 /// Writes what waits for a client, until it takes nothing any more. What it did not see of an earlier connection comes
 /// first.
-async fn speak(writer: &mut (impl AsyncWrite + Unpin), line: &Line, hold: &Hold) {
+async fn speak(writer: &mut (impl AsyncWrite + Unpin), line: &Line, hold: &Hold) -> End {
     let mut texts = hold.again();
     loop {
-        // All that waits goes at once. What no frame holds came in a short form; a line of our own that is longer is
-        // nobody's loss.
+        // All that waits goes at once.
         match tokio::time::timeout(STALLED, write_all(writer, &texts)).await {
             Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return,
+            // The outbox lets none through; were one left out all the same, its client would never know.
+            Ok(Err(Broken::Frame(_))) => return End::Refused(UNSENT.to_string()),
+            Ok(Err(Broken::System(_) | Broken::Half)) | Err(_) => return End::Broken,
         }
         texts = line.next(hold, PIECE);
         if texts.is_empty() {
@@ -404,7 +408,9 @@ async fn speak(writer: &mut (impl AsyncWrite + Unpin), line: &Line, hold: &Hold)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::sexp::reader::Sexp;
+    use crate::domain::sexp::plist::message;
+    use crate::domain::sexp::reader::{MAX_BYTES, Sexp};
+    use crate::edge::wire::number::LONGER;
     use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
     use tokio::time::Instant;
 
@@ -555,6 +561,25 @@ mod tests {
         };
         assert_eq!(ended, (true, STALLED.as_secs()));
         assert!(hall.heard().ends_with(&["left"]));
+    }
+
+    /// With its number a message is longer than it was when it was put in.
+    #[tokio::test(start_paused = true)]
+    async fn what_is_nearly_as_long_as_a_frame_arrives_with_its_number() {
+        for (short_of, whole) in [(0, false), (1, false), (30, false), (LONGER - 1, false), (LONGER, true)] {
+            let mut hall = hall();
+            let mut there = hall.let_in(numbered(), 8 << 20).await;
+            let Some(Event::Joined(channel)) = hall.events.recv().await else { panic!("it has joined") };
+            let answer = |size: usize| Plist::new().int("request", 7).text("turns", "x".repeat(size));
+            let around = message("response", answer(0)).build().to_string().len();
+            channel.outbox.send("response", None, answer(MAX_BYTES - around - short_of));
+            let heard = there.incoming.next().await.expect("frames").expect("it goes on");
+            let heard = Sexp::read(&heard).expect("a message");
+            let number = heard.get("meta").and_then(|meta| meta.int_at("number"));
+            let payload = heard.get("payload").expect("a payload");
+            let told = (number, payload.int_at("request"), payload.text_at("error").is_none());
+            assert_eq!(told, (Some(1), Some(7), whole), "{short_of} bytes less");
+        }
     }
 
     #[tokio::test(start_paused = true)]

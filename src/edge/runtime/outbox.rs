@@ -7,6 +7,7 @@
 use crate::domain::port::Streamed;
 use crate::domain::sexp::plist::{Plist, message};
 use crate::domain::sexp::reader::{MAX_BYTES, Sexp};
+use crate::edge::wire::number::LONGER;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -14,6 +15,8 @@ use tokio::sync::Notify;
 
 /// Streamed text is joined into messages of at most this many bytes.
 const CHUNK: usize = 8 * 1024;
+/// Streamed text that comes longer than this at one go is told in several messages.
+const PIECE: usize = 1 << 20;
 /// A message of at most this many bytes is as short as a short form.
 const SHORT: usize = 1024;
 /// How many plans are named whose messages were left out.
@@ -30,7 +33,7 @@ pub struct Limits {
     pub full: usize,
     /// Nothing more is taken; a note says how much was lost.
     pub shut: usize,
-    /// A longer message comes in a short form.
+    /// No longer message is sent: it comes in a short form, and a plan by its name.
     pub message: usize,
 }
 
@@ -38,9 +41,10 @@ impl Limits {
     /// The limits towards Emacs.
     pub const USUAL: Limits =
         Limits { pressed: 1 << 20, most: 32 << 20, full: 64 << 20, shut: 72 << 20, message: usize::MAX };
-    /// The limits towards a client at the other end of a connection; it is cut off when it is shut out.
+    /// The limits towards a client at the other end of a connection; it is cut off when it is shut out. A message fits
+    /// into a frame with the number that it may have there.
     pub const JOINED: Limits =
-        Limits { pressed: 1 << 20, most: 8 << 20, full: 16 << 20, shut: 18 << 20, message: MAX_BYTES };
+        Limits { pressed: 1 << 20, most: 8 << 20, full: 16 << 20, shut: 18 << 20, message: MAX_BYTES - LONGER };
 }
 
 /// What a message is about, when a newer one about the same makes it needless.
@@ -186,14 +190,16 @@ impl Outbox {
             (_, Some(About::Plan { id, .. })) if queue.bytes > limits.full => queue.left.name(id),
             (_, Some(About::Plan { id, parked })) => {
                 let place = (queue.bytes > limits.pressed).then(|| queue.place_of(&id)).flatten();
+                // The first word of a plan stays the first, and says how it stands now.
+                let (parked, payload) = match place {
+                    Some((_, was_parked)) => (parked || was_parked, as_action(&payload, parked || was_parked)),
+                    None => (parked, payload),
+                };
+                let text = whole(kind, session, payload);
                 match place {
-                    Some((at, was_parked)) => {
-                        // The first word of a plan stays the first, and says how it stands now.
-                        let parked = parked || was_parked;
-                        let text = whole(kind, session, as_action(&payload, parked));
-                        queue.replace(at, Item::Message(Some(About::Plan { id, parked }), text));
-                    }
-                    None => queue.push(limits, Some(About::Plan { id, parked }), whole(kind, session, payload)),
+                    _ if text.len() > limits.message => queue.left.name(id),
+                    Some((at, _)) => queue.replace(at, Item::Message(Some(About::Plan { id, parked }), text)),
+                    None => queue.push(limits, Some(About::Plan { id, parked }), text),
                 }
             }
             ("log", None) if queue.bytes > limits.most => queue.left.lines += 1,
@@ -215,13 +221,16 @@ impl Outbox {
         (self.wake)();
     }
 
-    /// Puts a question in, under a number that no other question has.
-    pub fn ask(&self, number: u64, payload: Plist) {
-        let mut queue = self.queue.lock();
+    /// Puts a question in, under a number that no other question has; returns whether it is short enough to be sent.
+    pub fn ask(&self, number: u64, payload: Plist) -> bool {
+        let text = message("request", payload).build().to_string();
+        if text.len() > self.limits.message {
+            return false;
+        }
         // Each has someone who waits, and is withdrawn when he no longer does: there are never many.
-        queue.put(Item::Question(number, message("request", payload).build().to_string()));
-        drop(queue);
+        self.queue.lock().put(Item::Question(number, text));
         (self.wake)();
+        true
     }
 
     /// Takes a question back; returns whether it was still here, so that nobody will ever see it.
@@ -249,20 +258,22 @@ impl Outbox {
             queue.left.streamed = true;
             return;
         }
-        let joined = match queue.items.back_mut() {
-            Some(Item::Chunk { turn: last, field: of, text: waiting, .. })
-                if last == turn && *of == field && waiting.len() + text.len() <= CHUNK =>
-            {
-                waiting.push_str(text);
-                true
+        for text in pieces(text) {
+            let joined = match queue.items.back_mut() {
+                Some(Item::Chunk { turn: last, field: of, text: waiting, .. })
+                    if last == turn && *of == field && waiting.len() + text.len() <= CHUNK =>
+                {
+                    waiting.push_str(text);
+                    true
+                }
+                _ => false,
+            };
+            if joined {
+                queue.bytes += text.len();
+            } else {
+                let (session, turn, text) = (self.called(session).to_string(), turn.to_string(), text.to_string());
+                queue.put(Item::Chunk { session, turn, field, text });
             }
-            _ => false,
-        };
-        if joined {
-            queue.bytes += text.len();
-        } else {
-            let (session, turn, text) = (self.called(session).to_string(), turn.to_string(), text.to_string());
-            queue.put(Item::Chunk { session, turn, field, text });
         }
         drop(queue);
         (self.wake)();
@@ -299,7 +310,8 @@ impl Queue {
     }
 
     fn push(&mut self, limits: Limits, about: Option<About>, text: String) {
-        if self.bytes > limits.shut {
+        // Of what is too long even in its short form, as a client's own names in it are, nothing can be said.
+        if self.bytes > limits.shut || text.len() > limits.message {
             self.left.lost += 1;
         } else {
             self.put(Item::Message(about, text));
@@ -394,7 +406,8 @@ const LONG: &str = "The rest was left out, because it is too long for one messag
 
 /// Returns what of a message must arrive: what it answers or ends, and why the rest was left out.
 fn short_form(payload: &Sexp, why: &str) -> Sexp {
-    let action = payload.name_at("action").unwrap_or("unknown");
+    // A client may have asked for something with a name as long as a message.
+    let action = payload.name_at("action").filter(|action| action.len() <= SHORT).unwrap_or("unknown");
     let short = Plist::new()
         .keyword("action", action)
         .maybe("turn", payload.text_at("turn"))
@@ -414,6 +427,16 @@ fn whole(kind: &str, session: Option<&str>, payload: Sexp) -> String {
         None => whole,
     };
     whole.value("payload", payload).build().to_string()
+}
+
+/// Returns a text in pieces of at most [`PIECE`] bytes.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE));
+        rest = behind;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// Returns a `stream-chunk`; the empty text ends a stream.
@@ -500,7 +523,9 @@ mod tests {
                 sent.streamed.entry(turn.to_string()).or_default().push_str(&text);
                 outbox.stream("s", &turn.to_string(), Streamed::Text(&text));
             }
-            Step::Ask => outbox.ask(7, Plist::new().keyword("action", "buffer-state").int("request", 7)),
+            Step::Ask => {
+                outbox.ask(7, Plist::new().keyword("action", "buffer-state").int("request", 7));
+            }
             Step::Withdraw => {
                 outbox.withdraw(7);
             }
@@ -569,5 +594,95 @@ mod tests {
         assert_eq!(heard.len(), 2, "{heard:?}");
         assert!(heard[0].contains(":plan-parked") && heard[0].contains("\"done\""), "{heard:?}");
         assert!(heard[1].contains(":turn-done"), "{heard:?}");
+    }
+
+    /// Whatever is told and however long it is, what goes out fits into a frame with its number.
+    #[test]
+    fn whatever_is_too_long_for_a_frame_comes_in_a_short_form_or_is_named() {
+        type Tell = fn(&Outbox);
+        let quotes = || "\"".repeat(3 << 20);
+        let cases: [(&str, Tell, &[&str]); 6] = [
+            (
+                "an answer",
+                |outbox| {
+                    let answer = Plist::new().keyword("action", "trace").int("request", 7);
+                    outbox.send("response", Some("s"), answer.text("turns", "x".repeat(MAX_BYTES)));
+                },
+                &[":action :trace", ":request 7", "too long for one message"],
+            ),
+            (
+                "an answer to who asks for something with a long name",
+                |outbox| {
+                    let answer = Plist::new().text("action", "x".repeat(MAX_BYTES)).int("request", 7);
+                    outbox.send("response", Some("s"), answer);
+                },
+                &[":action :unknown", ":request 7"],
+            ),
+            (
+                "a plan",
+                |outbox| {
+                    let plan = Plist::new().text("id", "P1").text("body", "x".repeat(MAX_BYTES));
+                    outbox.send("event", None, Plist::new().keyword("action", "plan-parked").plist("plan", plan));
+                },
+                &[":type :log", "P1", "list the plans"],
+            ),
+            (
+                "a plan of which a word waits already",
+                |outbox| {
+                    let news = |action: &str, size: usize| {
+                        let plan = Plist::new().text("id", "P1").text("body", "x".repeat(size));
+                        outbox.send("event", None, Plist::new().keyword("action", action).plist("plan", plan));
+                    };
+                    news("plan-parked", 2 << 20);
+                    news("plan-changed", MAX_BYTES);
+                },
+                &[":action :plan-parked", ":type :log", "list the plans"],
+            ),
+            (
+                "a question",
+                |outbox| {
+                    let edits = Plist::new().keyword("action", "buffer-edit").text("edits", "x".repeat(MAX_BYTES));
+                    assert!(!outbox.ask(7, edits), "who asks is told so");
+                },
+                &[],
+            ),
+            (
+                "a line of the log",
+                |outbox| outbox.send("log", None, Plist::new().text("text", "x".repeat(MAX_BYTES))),
+                &[":type :log", "too long for one message"],
+            ),
+        ];
+        let fits = |what: &str, heard: &[String]| {
+            for text in heard {
+                assert!(text.len() + LONGER <= MAX_BYTES, "{what}: {} bytes", text.len());
+            }
+        };
+        for (what, tell, expected) in cases {
+            let outbox = Outbox::with_limits(Limits::JOINED, Box::new(|| {}));
+            tell(&outbox);
+            let heard = outbox.receive(usize::MAX);
+            fits(what, &heard);
+            let all = heard.concat();
+            assert!(expected.iter().all(|words| all.contains(words)), "{what}: {}", all.get(..500).unwrap_or(&all));
+            assert_eq!(heard.is_empty(), expected.is_empty(), "{what}");
+        }
+        // Streamed text is told whole, in several messages.
+        let outbox = Outbox::with_limits(Limits::JOINED, Box::new(|| {}));
+        outbox.stream("s", "T1", Streamed::Text(&quotes()));
+        let heard = outbox.receive(usize::MAX);
+        fits("streamed text", &heard);
+        let told = |text: &String| {
+            let message = Sexp::read(text).expect("it can be read");
+            message.get("payload").and_then(|payload| payload.text_at("text")).expect("a text").to_string()
+        };
+        assert_eq!(heard.iter().map(told).collect::<String>(), quotes());
+        // Who names a conversation by what no frame holds beside it is cut off.
+        outbox.send(
+            "response",
+            Some(&"s".repeat(MAX_BYTES)),
+            Plist::new().keyword("action", "trace").int("request", 7),
+        );
+        fits("a long name", &outbox.receive(usize::MAX));
+        assert!(futures_util::FutureExt::now_or_never(outbox.overflow()).is_some());
     }
 }

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 const KEPT: usize = 1 << 20;
 /// And at most so many messages.
 const MESSAGES: usize = 4_096;
+/// A number makes a message at most so many bytes longer.
+pub const LONGER: usize = 64;
 
 /// What was sent, the oldest first.
 #[derive(Default)]
@@ -99,6 +101,16 @@ mod tests {
             assert_eq!(session(&numbered), session(&text), "{numbered}");
         }
         assert_eq!(with_number("", 1), "");
+    }
+
+    #[test]
+    fn a_number_takes_no_more_room_than_is_left_for_it() {
+        for text in ["(:type :event :payload (:a 1))", "(:type :event :meta (:session-id \"c\") :payload (:a 1))"] {
+            for number in [1, u64::MAX] {
+                let longer = with_number(text, number).len() - text.len();
+                assert!((1..=LONGER).contains(&longer), "{text} with {number}: {longer} bytes");
+            }
+        }
     }
 
     proptest! {
