@@ -3,7 +3,7 @@
 use passepartout::domain::sexp::reader::Sexp;
 use passepartout::edge::peers::greeting::{As, Said, greet, meet};
 use passepartout::edge::peers::stranger::{greet_stranger, meet_stranger};
-use passepartout::edge::peers::stream::Incoming;
+use passepartout::edge::peers::stream::{Incoming, Outgoing};
 use passepartout::edge::wire::frame::{Frames, encode};
 use passepartout::edge::wire::proof::{Cookie, End, Meeting};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
@@ -69,11 +69,11 @@ fn check(said: &Said) {
 /// The listener of the network: without a proof it says a nonce and nothing else.
 async fn stranger(bytes: &[u8], framed: bool) {
     let cookie = Cookie::of([7; 32]);
-    let ((mut incoming, mut writer), mut theirs) = ends();
+    let ((mut incoming, writer), mut theirs) = ends();
+    let mut outgoing = Outgoing::new(writer);
     let ours = async {
-        let met = greet_stranger(&mut incoming, &mut writer, &cookie, "127.0.0.1:9105".to_string()).await;
-        writer.shutdown().await.expect("a pipe");
-        drop((incoming, writer));
+        let met = greet_stranger(&mut incoming, &mut outgoing, &cookie, "127.0.0.1:9105".to_string()).await;
+        drop((incoming, outgoing));
         met
     };
     let other = async {
@@ -124,10 +124,11 @@ async fn client(bytes: &[u8], framed: bool) {
 
 /// The socket: whoever the system lets so far says what it is, or is refused with why.
 async fn socket(bytes: &[u8], framed: bool) {
-    let ((mut incoming, mut writer), mut theirs) = ends();
+    let ((mut incoming, writer), mut theirs) = ends();
+    let mut outgoing = Outgoing::new(writer);
     let ours = async {
-        let met = greet(&mut incoming, &mut writer).await;
-        drop((incoming, writer));
+        let met = greet(&mut incoming, &mut outgoing).await;
+        drop((incoming, outgoing));
         met
     };
     let other = async {

@@ -2,7 +2,7 @@
 
 use crate::domain::sexp::plist::{Plist, message};
 use crate::domain::sexp::reader::Sexp;
-use crate::edge::peers::stream::{Incoming, write};
+use crate::edge::peers::stream::{Incoming, Outgoing, write};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -139,11 +139,12 @@ pub(super) fn handshake() -> Plist {
 /// In words for the other end, when it does not answer as it should.
 pub async fn greet(
     incoming: &mut Incoming<impl AsyncRead + Unpin>,
-    writer: &mut (impl AsyncWrite + Unpin),
+    outgoing: &mut Outgoing<impl AsyncWrite + Unpin>,
 ) -> Result<Said, String> {
     let words = handshake().texts("capabilities", capabilities());
     let answer = async {
-        write(writer, &message("event", words).build().to_string()).await.map_err(|broken| broken.to_string())?;
+        let greeting = message("event", words).build().to_string();
+        outgoing.write(&[greeting]).await.map_err(|broken| broken.to_string())?;
         read(incoming).await
     };
     let late = || "the other end did not greet within 5 seconds".to_string();
@@ -161,29 +162,29 @@ pub(super) fn capabilities() -> impl Iterator<Item = String> {
 ///
 /// # Errors
 /// In words, when the connection broke.
-pub async fn welcome(writer: &mut (impl AsyncWrite + Unpin), said: &Welcome<'_>) -> Result<(), String> {
+pub async fn welcome(outgoing: &mut Outgoing<impl AsyncWrite + Unpin>, said: &Welcome<'_>) -> Result<(), String> {
     let words = handshake().text("client", said.client).maybe("doubt", said.doubt).maybe("session", said.session);
     let words = match said.line {
         Some((token, resumed, heard)) => words.text("resume", token).flag("resumed", resumed).int("heard", heard),
         None => words,
     };
-    write(writer, &message("response", words).build().to_string()).await.map_err(|broken| broken.to_string())
+    outgoing.write(&[message("response", words).build().to_string()]).await.map_err(|broken| broken.to_string())
 }
 
 /// Says why a connection ends.
-pub async fn refuse(writer: &mut (impl AsyncWrite + Unpin), why: &str) {
-    end_with(writer, Plist::new().text("text", why)).await;
+pub async fn refuse(outgoing: &mut Outgoing<impl AsyncWrite + Unpin>, why: &str) {
+    end_with(outgoing, Plist::new().text("text", why)).await;
 }
 
 /// Tells another program that its connection ends as it was sent away, and why: it comes back when it is wanted.
-pub async fn dismiss(writer: &mut (impl AsyncWrite + Unpin), why: &str) {
-    end_with(writer, Plist::new().text("text", why).flag("dismissed", true)).await;
+pub async fn dismiss(outgoing: &mut Outgoing<impl AsyncWrite + Unpin>, why: &str) {
+    end_with(outgoing, Plist::new().text("text", why).flag("dismissed", true)).await;
 }
 
-async fn end_with(writer: &mut (impl AsyncWrite + Unpin), words: Plist) {
-    let words = words.keyword("action", "protocol-error");
+async fn end_with(outgoing: &mut Outgoing<impl AsyncWrite + Unpin>, words: Plist) {
+    let text = message("response", words.keyword("action", "protocol-error")).build().to_string();
     // Who does not listen is not told.
-    let _ = tokio::time::timeout(PATIENCE, write(writer, &message("response", words).build().to_string())).await;
+    let _ = tokio::time::timeout(PATIENCE, outgoing.write(&[text])).await;
 }
 
 /// Answers the owner's greeting, and waits until it has let this process in. Returns why it has less rights here than

@@ -6,7 +6,7 @@
 use crate::domain::sexp::plist::{Plist, message};
 use crate::domain::sexp::reader::{MAX_BYTES, Sexp};
 use crate::edge::peers::greeting::{PATIENCE, PROTOCOL, Said, Unmet, capabilities, handshake, read};
-use crate::edge::peers::stream::{Incoming, write};
+use crate::edge::peers::stream::{Incoming, Outgoing, write};
 use crate::edge::random;
 use crate::edge::wire::proof::{BYTES, Cookie, End, Meeting, is_nonce};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -30,15 +30,15 @@ fn bare(nonce: &str) -> Plist {
 /// `None` for who did not prove it, and is told nothing; for one who did, why it is not let in.
 pub async fn greet_stranger(
     incoming: &mut Incoming<impl AsyncRead + Unpin>,
-    writer: &mut (impl AsyncWrite + Unpin),
+    outgoing: &mut Outgoing<impl AsyncWrite + Unpin>,
     cookie: &Cookie,
     peer: String,
 ) -> Result<Said, Option<String>> {
     incoming.limit(STRANGERS);
     let greeting = async {
         let server = nonce().map_err(|_| None)?;
-        let send = |words: Plist, kind: &str| message(kind, words).build().to_string();
-        write(writer, &send(bare(&server), "event")).await.map_err(|_| None)?;
+        let event = |words: Plist| [message("event", words).build().to_string()];
+        outgoing.write(&event(bare(&server))).await.map_err(|_| None)?;
         let answer = read(incoming).await.map_err(|_| None)?;
         let client = answer.text_at("nonce").filter(|nonce| is_nonce(nonce)).ok_or(None)?.to_string();
         let meeting = Meeting { server, client, peer };
@@ -47,7 +47,7 @@ pub async fn greet_stranger(
         }
         let words = handshake().texts("capabilities", capabilities());
         let words = words.text("mac", meeting.proof(cookie, End::Server));
-        write(writer, &send(words, "event")).await.map_err(|_| None)?;
+        outgoing.write(&event(words)).await.map_err(|_| None)?;
         let said = read(incoming).await.map_err(Some)?;
         Said::read(&said).map_err(Some)
     };

@@ -74,15 +74,42 @@ pub async fn write(writer: &mut (impl AsyncWrite + Unpin), text: &str) -> Result
     Ok(writer.flush().await?)
 }
 
-/// Writes a frame of each text, all at once.
-///
-/// # Errors
-/// When a text is too long for a frame, and then none of them is written; or the connection broke.
-pub async fn write_all(writer: &mut (impl AsyncWrite + Unpin), texts: &[String]) -> Result<(), Broken> {
-    let mut frames = Vec::with_capacity(texts.iter().map(|text| text.len() + 8).sum());
-    for text in texts {
-        encode_onto(&mut frames, text)?;
+/// What goes by a connection: whole frames, whatever becomes of who writes them.
+pub struct Outgoing<W> {
+    writer: W,
+    /// What is being written, and how much of it is.
+    frames: Vec<u8>,
+    written: usize,
+}
+
+impl<W: AsyncWrite + Unpin> Outgoing<W> {
+    /// Writes frames there.
+    pub fn new(writer: W) -> Outgoing<W> {
+        Outgoing { writer, frames: Vec::new(), written: 0 }
     }
-    writer.write_all(&frames).await?;
-    Ok(writer.flush().await?)
+
+    /// Writes a frame of each text, all at once. When the future is dropped in the middle of it, the rest goes before
+    /// whatever is written next: no frame begins within another.
+    ///
+    /// # Errors
+    /// When a text is too long for a frame, and then none of them is written; or the connection broke.
+    pub async fn write(&mut self, texts: &[String]) -> Result<(), Broken> {
+        let before = self.frames.len();
+        self.frames.reserve(texts.iter().map(|text| text.len() + 8).sum());
+        for text in texts {
+            if let Err(long) = encode_onto(&mut self.frames, text) {
+                self.frames.truncate(before);
+                return Err(long.into());
+            }
+        }
+        while let Some(rest) = self.frames.get(self.written..).filter(|rest| !rest.is_empty()) {
+            match self.writer.write(rest).await? {
+                0 => return Err(std::io::Error::from(std::io::ErrorKind::WriteZero).into()),
+                count => self.written += count,
+            }
+        }
+        // Of a thousand that are connected, most are told nothing at the moment: they keep no room for it.
+        (self.frames, self.written) = (Vec::new(), 0);
+        Ok(self.writer.flush().await?)
+    }
 }

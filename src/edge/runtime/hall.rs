@@ -8,7 +8,7 @@ use crate::edge::peers::identity::{known_to_be_emacs, known_to_be_installed_emac
 use crate::edge::peers::lineage::{at_terminal, state_of};
 use crate::edge::peers::place::{Guard, Listening, listen_again};
 use crate::edge::peers::pulse;
-use crate::edge::peers::stream::{Broken, Incoming, write_all};
+use crate::edge::peers::stream::{Broken, Incoming, Outgoing};
 use crate::edge::peers::trust::{Peer, admit, same_user};
 use crate::edge::random;
 use crate::edge::runtime::clients::{About, Channel, ClientId, OWN, own_name};
@@ -104,7 +104,7 @@ pub(super) async fn open(
             });
             match admitted {
                 Ok((process, _seat)) => receive(stream, (process, host), &door).await,
-                Err(why) => refuse(&mut { stream }, &why).await,
+                Err(why) => refuse(&mut Outgoing::new(stream), &why).await,
             }
         });
     }
@@ -122,11 +122,11 @@ fn found_again(listening: &Listening, store: &Path, inbox: &mpsc::UnboundedSende
 
 /// Greets one client at the socket, and serves it until its connection ends.
 async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) {
-    let (reader, mut writer) = stream.into_split();
-    let mut incoming = Incoming::new(reader);
-    let said = match greet(&mut incoming, &mut writer).await {
+    let (reader, writer) = stream.into_split();
+    let (mut incoming, mut outgoing) = (Incoming::new(reader), Outgoing::new(writer));
+    let said = match greet(&mut incoming, &mut outgoing).await {
         Ok(said) => said,
-        Err(why) => return refuse(&mut writer, &why).await,
+        Err(why) => return refuse(&mut outgoing, &why).await,
     };
     // Finding out what it is may take a moment, so before anything of it is taken up.
     let kind = match said.kind {
@@ -150,7 +150,7 @@ async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) 
     };
     let road =
         Road { name: format!("the socket, process {process}"), pinged: false, process: Some(process), held: None };
-    door.serve((incoming, writer), &said, road, make).await;
+    door.serve((incoming, outgoing), &said, road, make).await;
 }
 
 /// What the system says of who joins.
@@ -192,14 +192,14 @@ impl Door {
     /// Serves one client until its connection ends; one that is numbered is waited for a while, and goes on where it was.
     pub(super) async fn serve(
         &self,
-        (mut incoming, mut writer): (Incoming<impl AsyncRead + Unpin>, impl AsyncWrite + Unpin),
+        (mut incoming, mut outgoing): (Incoming<impl AsyncRead + Unpin>, Outgoing<impl AsyncWrite + Unpin>),
         said: &Said,
         road: Road,
         make: impl FnOnce(ClientId, &str, Arc<Outbox>) -> Arc<Channel>,
     ) {
         let (channel, bell, token) = match self.channel(said, &road, make) {
             Ok(made) => made,
-            Err(why) => return refuse(&mut writer, &why).await,
+            Err(why) => return refuse(&mut outgoing, &why).await,
         };
         let resume = said.resume.as_ref().map(|(token, seen)| (token.as_str(), *seen));
         let again = resume.and_then(|resume| self.lines.take_up(resume, &road, &channel));
@@ -215,7 +215,7 @@ impl Door {
             line: line.token().map(|token| (token, resumed, line.heard())),
         };
         let parts = async {
-            if welcome(&mut writer, &welcome_words).await.is_err() {
+            if welcome(&mut outgoing, &welcome_words).await.is_err() {
                 // Who was not told by which token cannot come back.
                 return if resumed { End::Broken } else { End::Gone };
             }
@@ -225,7 +225,7 @@ impl Door {
             }
             tokio::select! {
                 end = hear(&mut incoming, (&line, &hold), &self.inbox, road.pinged) => end,
-                end = speak(&mut writer, &line, &hold) => end,
+                end = speak(&mut outgoing, &line, &hold) => end,
             }
         };
         let end = tokio::select! {
@@ -259,8 +259,8 @@ impl Door {
         }
         let _ = self.inbox.send(Event::Left(channel.id));
         match end {
-            End::Refused(why) => refuse(&mut writer, &why).await,
-            End::Dismissed(why) => dismiss(&mut writer, why).await,
+            End::Refused(why) => refuse(&mut outgoing, &why).await,
+            End::Dismissed(why) => dismiss(&mut outgoing, why).await,
             End::Broken | End::Gone => {}
         }
     }
@@ -387,11 +387,11 @@ async fn while_it_waits<T>(
 
 /// Writes what waits for a client, until it takes nothing any more. What it did not see of an earlier connection comes
 /// first.
-async fn speak(writer: &mut (impl AsyncWrite + Unpin), line: &Line, hold: &Hold) -> End {
+async fn speak(outgoing: &mut Outgoing<impl AsyncWrite + Unpin>, line: &Line, hold: &Hold) -> End {
     let mut texts = hold.again();
     loop {
         // All that waits goes at once.
-        match tokio::time::timeout(STALLED, write_all(writer, &texts)).await {
+        match tokio::time::timeout(STALLED, outgoing.write(&texts)).await {
             Ok(Ok(())) => {}
             // The outbox lets none through; were one left out all the same, its client would never know.
             Ok(Err(Broken::Frame(_))) => return End::Refused(UNSENT.to_string()),
@@ -443,7 +443,7 @@ mod tests {
             let road = Road { name: "the network".to_string(), pinged: true, process: None, held: None };
             let serving = tokio::spawn(async move {
                 let make = |id, own: &str, outbox| Channel::client(id, own, None, outbox);
-                door.serve((Incoming::new(reader), writer), &said, road, make).await;
+                door.serve((Incoming::new(reader), Outgoing::new(writer)), &said, road, make).await;
             });
             let (reader, writer) = tokio::io::split(theirs);
             let mut incoming = Incoming::new(reader);
@@ -561,6 +561,32 @@ mod tests {
         };
         assert_eq!(ended, (true, STALLED.as_secs()));
         assert!(hall.heard().ends_with(&["left"]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_slowly_can_read_why_its_connection_ends() {
+        for (dismissed, why) in [(false, "no hexadecimal digit"), (true, "ended this connection")] {
+            let mut hall = hall();
+            let mut there = hall.let_in(Said::plain(As::Client), 4_096).await;
+            let Some(Event::Joined(channel)) = hall.events.recv().await else { panic!("it has joined") };
+            channel.outbox.send("log", None, Plist::new().text("text", "x".repeat(10_000)));
+            // The beginning of that is written then, and the rest when it is taken.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            match dismissed {
+                true => channel.dismiss(),
+                false => there.say(b"zzzzzz").await,
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let mut heard = Vec::new();
+            while let Some(text) = there.incoming.next().await.expect("whole frames") {
+                heard.push(Sexp::read(&text).expect("a message"));
+            }
+            let [log, last] = heard.as_slice() else { panic!("{heard:?}") };
+            assert_eq!(log.name_at("type"), Some("log"));
+            let last = last.get("payload").expect("a payload");
+            assert_eq!((last.name_at("action"), last.flag_at("dismissed")), (Some("protocol-error"), dismissed));
+            assert!(last.text_at("text").is_some_and(|text| text.contains(why)), "{last}");
+        }
     }
 
     /// With its number a message is longer than it was when it was put in.

@@ -10,7 +10,7 @@ use crate::edge::peers::allowed::{self, Allowed};
 use crate::edge::peers::cookie;
 use crate::edge::peers::greeting::{PATIENCE, refuse};
 use crate::edge::peers::stranger::greet_stranger;
-use crate::edge::peers::stream::Incoming;
+use crate::edge::peers::stream::{Incoming, Outgoing};
 use crate::edge::peers::tls::{Fingerprint, Key, bound_server};
 use crate::edge::runtime::clients::Channel;
 use crate::edge::runtime::hall::{Door, Host, Road};
@@ -268,24 +268,21 @@ pub(super) async fn taken_out(held: Option<&Held>) {
 }
 
 /// Greets one client; who gets through goes on in a task of its own, which no newcomer ends.
-async fn enter<R, W>(
-    (reader, mut writer): (R, W),
-    (bound, from): (String, SocketAddr),
-    held: Option<Held>,
-    terms: Terms,
-) where
+async fn enter<R, W>((reader, writer): (R, W), (bound, from): (String, SocketAddr), held: Option<Held>, terms: Terms)
+where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let Terms { cookie, door, seats, .. } = terms;
-    let mut incoming = Incoming::new(reader);
-    let said = match greet_stranger(&mut incoming, &mut writer, &cookie, bound).await {
+    let (mut incoming, mut outgoing) = (Incoming::new(reader), Outgoing::new(writer));
+    let said = match greet_stranger(&mut incoming, &mut outgoing, &cookie, bound).await {
         Ok(said) => said,
         Err(None) => return,
-        Err(Some(why)) => return refuse(&mut writer, &why).await,
+        Err(Some(why)) => return refuse(&mut outgoing, &why).await,
     };
     let Ok(seat) = seats.try_acquire_owned() else {
-        return refuse(&mut writer, "there are as many clients here as there is room for; end one of them first").await;
+        return refuse(&mut outgoing, "there are as many clients here as there is room for; end one of them first")
+            .await;
     };
     tokio::spawn(async move {
         let _seat = seat;
@@ -293,7 +290,7 @@ async fn enter<R, W>(
         let road = Road { name: format!("the network, {from}{by}"), pinged: true, process: None, held };
         let name = said.name.clone();
         let make = |id, own: &str, outbox| Channel::client(id, own, name.as_deref(), outbox);
-        door.serve((incoming, writer), &said, road, make).await;
+        door.serve((incoming, outgoing), &said, road, make).await;
     });
 }
 
