@@ -22,10 +22,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// As many connections are held at once.
+/// As many clients are held at once, and so many more are being greeted.
 const MOST: usize = 64;
+/// What is said to who comes when there are as many.
+const FULL: &str = "there are as many clients here as there is room for; end one of them first";
 /// How long a client may take nothing while something waits for it; then its process is taken for stopped.
 const STALLED: Duration = Duration::from_secs(90);
 /// Bytes of messages that are written at a time, or one message.
@@ -73,12 +75,12 @@ pub(super) async fn open(
     (door, host): (Arc<Door>, Host),
     told: impl Fn(Guard),
 ) {
-    let seats = Arc::new(Semaphore::new(MOST));
+    let (seats, rooms) = (Arc::new(Semaphore::new(MOST)), Arc::new(Semaphore::new(MOST)));
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let accepted = tokio::select! {
-            accepted = listening.listener.accept() => accepted,
+            accepted = accept(&listening, &rooms) => accepted,
             _ = look.tick() => {
                 if let Some(anew) = found_again(&listening, &store, &door.inbox) {
                     told(anew.guard());
@@ -87,7 +89,7 @@ pub(super) async fn open(
                 continue;
             }
         };
-        let Ok((stream, _)) = accepted else {
+        let Some((stream, room)) = accepted else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
@@ -98,16 +100,19 @@ pub(super) async fn open(
                 Ok(peer) if same_user(peer).is_ok() => peer,
                 Ok(_) | Err(_) => return,
             };
-            let admitted = admit(peer).and_then(|process| match seats.try_acquire() {
-                Ok(seat) => Ok((process, seat)),
-                Err(_) => Err(format!("{MOST} clients are here already; end one of them first")),
-            });
-            match admitted {
-                Ok((process, _seat)) => receive(stream, (process, host), &door).await,
+            match admit(peer) {
+                Ok(process) => receive(stream, (process, host), (room, seats), &door).await,
                 Err(why) => refuse(&mut Outgoing::new(stream), &why).await,
             }
         });
     }
+}
+
+/// Takes the next connection once there is room to greet it; those behind it wait in the system.
+async fn accept(listening: &Listening, rooms: &Arc<Semaphore>) -> Option<(UnixStream, OwnedSemaphorePermit)> {
+    let room = rooms.clone().acquire_owned().await.ok()?;
+    let (stream, _) = listening.listener.accept().await.ok()?;
+    Some((stream, room))
 }
 
 /// Looks whether others still find the way here; a socket that was taken away is made anew once the store is there.
@@ -120,8 +125,13 @@ fn found_again(listening: &Listening, store: &Path, inbox: &mpsc::UnboundedSende
     listen_again(store).ok()
 }
 
-/// Greets one client at the socket, and serves it until its connection ends.
-async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) {
+/// Greets one client at the socket, for which it has a room, and serves it until its connection ends.
+async fn receive(
+    stream: UnixStream,
+    (process, host): (u32, Host),
+    (room, seats): (OwnedSemaphorePermit, Arc<Semaphore>),
+    door: &Door,
+) {
     let (reader, writer) = stream.into_split();
     let (mut incoming, mut outgoing) = (Incoming::new(reader), Outgoing::new(writer));
     let said = match greet(&mut incoming, &mut outgoing).await {
@@ -138,6 +148,7 @@ async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) 
         As::Mcp => Known::Mcp,
         As::Acp => Known::Acp,
     };
+    drop(room);
     let may = at_terminal(process);
     let make = |id, own: &str, outbox| match kind {
         Known::Emacs(Ok(())) => Channel::emacs(id, process, outbox),
@@ -148,8 +159,8 @@ async fn receive(stream: UnixStream, (process, host): (u32, Host), door: &Door) 
         Known::Mcp => Channel::mcp(id, own, said.name.as_deref(), outbox),
         Known::Acp => Channel::acp(id, own, said.name.as_deref(), outbox),
     };
-    let road =
-        Road { name: format!("the socket, process {process}"), pinged: false, process: Some(process), held: None };
+    let name = format!("the socket, process {process}");
+    let road = Road { name, pinged: false, process: Some(process), held: None, seats };
     door.serve((incoming, outgoing), &said, road, make).await;
 }
 
@@ -174,6 +185,8 @@ pub(super) struct Road {
     pub(super) process: Option<u32>,
     /// The key with which it came, where it came from beyond this machine.
     pub(super) held: Option<Held>,
+    /// A seat for each client that may be here at once by this road.
+    pub(super) seats: Arc<Semaphore>,
 }
 
 /// What all who let clients in share.
@@ -197,15 +210,10 @@ impl Door {
         road: Road,
         make: impl FnOnce(ClientId, &str, Arc<Outbox>) -> Arc<Channel>,
     ) {
-        let (channel, bell, token) = match self.channel(said, &road, make) {
-            Ok(made) => made,
+        let (line, hold, resumed) = match self.line(said, &road, make) {
+            Ok(line) => line,
             Err(why) => return refuse(&mut outgoing, &why).await,
         };
-        let resume = said.resume.as_ref().map(|(token, seen)| (token.as_str(), *seen));
-        let again = resume.and_then(|resume| self.lines.take_up(resume, &road, &channel));
-        let resumed = again.is_some();
-        let begin = || self.lines.begin((channel, bell), said.numbered.then_some(token), &road);
-        let (line, hold) = again.unwrap_or_else(begin);
         let channel = line.channel.clone();
         channel.note_away(false);
         let welcome_words = Welcome {
@@ -238,31 +246,60 @@ impl Door {
             // The loop has ended, or never began: who joined looks for another owner.
             () = self.inbox.closed() => End::Gone,
         };
-        let end = match end {
-            End::Broken if line.token().is_some() => {
-                // Not of who has come back by another connection already.
-                line.hand_on(&hold, None, || channel.note_away(true));
-                tokio::select! {
-                    () = hold.lost() => return,
-                    () = gone(road.process) => End::Gone,
-                    () = channel.outbox.overflow() => End::Gone,
-                    () = channel.until_dismissed() => End::Gone,
-                    () = taken_out(road.held.as_ref()) => End::Gone,
-                    () = self.inbox.closed() => End::Gone,
-                }
-            }
-            end => end,
-        };
-        // Somebody may have taken it up in this very moment.
-        if !self.lines.end(&hold) {
-            return;
+        if matches!(end, End::Broken) && line.token().is_some() {
+            // Who still believes in this connection learns that it has ended, and that it should come back.
+            drop((incoming, outgoing));
+            return self.wait_for(&line, &hold, &road).await;
         }
-        let _ = self.inbox.send(Event::Left(channel.id));
-        match end {
-            End::Refused(why) => refuse(&mut outgoing, &why).await,
-            End::Dismissed(why) => dismiss(&mut outgoing, why).await,
-            End::Broken | End::Gone => {}
+        match (self.end(&hold, &channel), end) {
+            (true, End::Refused(why)) => refuse(&mut outgoing, &why).await,
+            (true, End::Dismissed(why)) => dismiss(&mut outgoing, why).await,
+            (true, End::Broken | End::Gone) | (false, _) => {}
         }
+    }
+
+    /// Waits a while for a client whose connection broke; one that does not come back has left.
+    async fn wait_for(&self, line: &Line, hold: &Hold, road: &Road) {
+        let channel = &line.channel;
+        // Not of who has come back by another connection already.
+        line.hand_on(hold, None, || channel.note_away(true));
+        tokio::select! {
+            () = hold.lost() => return,
+            () = gone(road.process) => {}
+            () = channel.outbox.overflow() => {}
+            () = channel.until_dismissed() => {}
+            () = taken_out(road.held.as_ref()) => {}
+            () = self.inbox.closed() => {}
+        }
+        self.end(hold, channel);
+    }
+
+    /// Ends the line of a client, which has left then; returns false when it came back in this very moment.
+    fn end(&self, hold: &Hold, channel: &Channel) -> bool {
+        let ended = self.lines.end(hold);
+        if ended {
+            // The loop may have ended; then nobody needs to know.
+            let _ = self.inbox.send(Event::Left(channel.id));
+        }
+        ended
+    }
+
+    /// Takes up the line of a client that comes back, or begins one where there is a seat for it; says whether it was
+    /// taken up.
+    fn line(
+        &self,
+        said: &Said,
+        road: &Road,
+        make: impl FnOnce(ClientId, &str, Arc<Outbox>) -> Arc<Channel>,
+    ) -> Result<(Arc<Line>, Hold, bool), String> {
+        let (channel, bell, token) = self.channel(said, road, make)?;
+        let resume = said.resume.as_ref().map(|(token, seen)| (token.as_str(), *seen));
+        if let Some((line, hold)) = resume.and_then(|resume| self.lines.take_up(resume, road, &channel)) {
+            return Ok((line, hold, true));
+        }
+        let token = said.numbered.then_some(token);
+        let (line, hold) = self.lines.begin((channel, bell), token, road).ok_or(FULL)?;
+        Ok((line, hold, false))
     }
 
     /// Makes the channel of a client as if it came for the first time, with its bell and a token for its line.
@@ -440,7 +477,8 @@ mod tests {
             let (ours, theirs) = tokio::io::duplex(holds);
             let (reader, writer) = tokio::io::split(ours);
             let (door, begun) = (self.door.clone(), Instant::now());
-            let road = Road { name: "the network".to_string(), pinged: true, process: None, held: None };
+            let (name, seats) = ("the network".to_string(), Arc::new(Semaphore::new(1)));
+            let road = Road { name, pinged: true, process: None, held: None, seats };
             let serving = tokio::spawn(async move {
                 let make = |id, own: &str, outbox| Channel::client(id, own, None, outbox);
                 door.serve((Incoming::new(reader), Outgoing::new(writer)), &said, road, make).await;
@@ -513,6 +551,12 @@ mod tests {
         let ((), ended) = tokio::join!(drip, ended);
         assert_eq!(ended, (true, 90));
         assert_eq!(hall.heard(), ["joined", "left"]);
+        // Who may come back learns then that it should, and is waited for.
+        let mut there = hall.let_in(numbered(), 1 << 16).await;
+        while let Ok(Some(_)) = there.incoming.next().await {}
+        assert_eq!(there.begun.elapsed().as_secs(), 90);
+        assert!(there.writer.write_all(&alive()).await.is_err(), "nobody would read it");
+        assert_eq!(hall.heard(), ["joined"]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -12,7 +12,7 @@ use crate::edge::wire::number::Sent;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
 
 /// What one client is told and says, whatever becomes of its connections.
 pub(super) struct Line {
@@ -28,6 +28,9 @@ pub(super) struct Line {
     state: Mutex<State>,
     /// Which connection holds it.
     holder: watch::Sender<u64>,
+    /// Its client's place among those who may be here. It outlives a connection, as the line does: who comes back has it
+    /// still, and no more can be waited for than can be here.
+    _seat: OwnedSemaphorePermit,
 }
 
 #[derive(Default)]
@@ -125,21 +128,23 @@ impl Hold {
 pub(super) struct Lines(Mutex<HashMap<String, Arc<Line>>>);
 
 impl Lines {
-    /// Begins the line of a client that has come for the first time.
+    /// Begins the line of a client that has come for the first time; `None` when its road has no seat left.
     pub(super) fn begin(
         &self,
         (channel, bell): (Arc<Channel>, Arc<Notify>),
         token: Option<String>,
         road: &Road,
-    ) -> (Arc<Line>, Hold) {
+    ) -> Option<(Arc<Line>, Hold)> {
+        let seat = road.seats.clone().try_acquire_owned().ok()?;
         let state = State { holder: 1, ..State::default() };
         let (holder, watch) = watch::channel(1);
         let (process, key) = (road.process, road.held.as_ref().map(Held::key));
-        let line = Arc::new(Line { channel, bell, token, process, key, state: Mutex::new(state), holder });
+        let state = Mutex::new(state);
+        let line = Arc::new(Line { channel, bell, token, process, key, state, holder, _seat: seat });
         if let Some(token) = &line.token {
             self.0.lock().insert(token.clone(), line.clone());
         }
-        (line.clone(), Hold { line, number: 1, again: Mutex::default(), watch })
+        Some((line.clone(), Hold { line, number: 1, again: Mutex::default(), watch }))
     }
 
     /// Takes a line up for a client that comes back and has seen messages up to a number; `now` is what it would be if it
@@ -177,17 +182,18 @@ mod tests {
     use crate::domain::sexp::plist::Plist;
     use crate::edge::runtime::clients::Grant;
     use crate::edge::runtime::outbox::Outbox;
+    use tokio::sync::Semaphore;
 
     fn outbox() -> Arc<Outbox> {
         Outbox::new(Box::new(|| {}))
     }
 
     fn road(process: Option<u32>) -> Road {
-        Road { name: String::new(), pinged: false, process, held: None }
+        Road { name: String::new(), pinged: false, process, held: None, seats: Arc::new(Semaphore::new(1)) }
     }
 
     fn begin(lines: &Lines, channel: Arc<Channel>, process: Option<u32>) -> (Arc<Line>, Hold) {
-        lines.begin((channel, Arc::default()), Some("token".to_string()), &road(process))
+        lines.begin((channel, Arc::default()), Some("token".to_string()), &road(process)).expect("there is a seat")
     }
 
     #[test]

@@ -280,14 +280,9 @@ where
         Err(None) => return,
         Err(Some(why)) => return refuse(&mut outgoing, &why).await,
     };
-    let Ok(seat) = seats.try_acquire_owned() else {
-        return refuse(&mut outgoing, "there are as many clients here as there is room for; end one of them first")
-            .await;
-    };
     tokio::spawn(async move {
-        let _seat = seat;
         let by = held.as_ref().and_then(Held::name).map(|name| format!(", by TLS as “{name}”")).unwrap_or_default();
-        let road = Road { name: format!("the network, {from}{by}"), pinged: true, process: None, held };
+        let road = Road { name: format!("the network, {from}{by}"), pinged: true, process: None, held, seats };
         let name = said.name.clone();
         let make = |id, own: &str, outbox| Channel::client(id, own, name.as_deref(), outbox);
         door.serve((incoming, outgoing), &said, road, make).await;
@@ -297,9 +292,12 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::sexp::reader::Sexp;
+    use crate::edge::peers::greeting::{As, Said, Unmet};
+    use crate::edge::peers::stranger::meet_stranger;
     use crate::edge::runtime::Event;
     use crate::edge::wire::frame::encode;
-    use tokio::io::AsyncWriteExt;
+    use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
     use tokio::sync::mpsc;
     use tokio::time::Instant;
 
@@ -352,6 +350,48 @@ mod tests {
             () = saying => 0,
             () = receive(stream, from, terms.clone()) => begun.elapsed().as_millis(),
         }
+    }
+
+    /// The other end of a connection.
+    type There = (Incoming<ReadHalf<DuplexStream>>, WriteHalf<DuplexStream>);
+
+    /// Has somebody come who knows the cookie, and returns the other end with what it was told.
+    async fn join(terms: &Terms, said: &Said) -> (There, Result<Sexp, Unmet>) {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (bound, from) = ("here".to_string(), SocketAddr::from(([127, 0, 0, 1], 1)));
+        let (reader, mut writer) = tokio::io::split(theirs);
+        let mut incoming = Incoming::new(reader);
+        let entering = enter(tokio::io::split(ours), (bound.clone(), from), None, terms.clone());
+        let meeting = meet_stranger(&mut incoming, &mut writer, (&terms.cookie, bound), said);
+        let ((), met) = tokio::join!(entering, meeting);
+        ((incoming, writer), met)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_back_has_the_seat_that_it_had() {
+        let (mut terms, _events) = terms(None);
+        terms.seats = Arc::new(Semaphore::new(1));
+        let (other, numbered) = (Said::plain(As::Client), Said { numbered: true, ..Said::plain(As::Client) });
+        let (first, met) = join(&terms, &numbered).await;
+        let welcome = met.expect("it is let in");
+        let token = welcome.text_at("resume").expect("a token").to_string();
+        let again = Said { resume: Some((token, 0)), ..numbered };
+        // Before it is known that its connection broke, and behind that.
+        let (second, met) = join(&terms, &again).await;
+        assert!(met.expect("it is let in").flag_at("resumed"));
+        drop((first, second));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let (_, met) = join(&terms, &other).await;
+        assert!(
+            matches!(&met, Err(Unmet::Refused(why)) if why.contains("as many clients")),
+            "it is waited for: {met:?}"
+        );
+        let (third, met) = join(&terms, &again).await;
+        assert!(met.expect("it is let in").flag_at("resumed"));
+        drop(third);
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        let (_, met) = join(&terms, &other).await;
+        met.expect("the first one has left");
     }
 
     #[tokio::test(start_paused = true)]
