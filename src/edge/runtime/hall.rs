@@ -425,8 +425,16 @@ async fn while_it_waits<T>(
 /// Writes what waits for a client, until it takes nothing any more. What it did not see of an earlier connection comes
 /// first.
 async fn speak(outgoing: &mut Outgoing<impl AsyncWrite + Unpin>, line: &Line, hold: &Hold) -> End {
-    let mut texts = hold.again();
+    let mut again = hold.again().into_iter();
     loop {
+        let mut texts = piece(&mut again);
+        if texts.is_empty() {
+            texts = line.next(hold, PIECE);
+        }
+        if texts.is_empty() {
+            line.bell.notified().await;
+            continue;
+        }
         // All that waits goes at once.
         match tokio::time::timeout(STALLED, outgoing.write(&texts)).await {
             Ok(Ok(())) => {}
@@ -434,12 +442,18 @@ async fn speak(outgoing: &mut Outgoing<impl AsyncWrite + Unpin>, line: &Line, ho
             Ok(Err(Broken::Frame(_))) => return End::Refused(UNSENT.to_string()),
             Ok(Err(Broken::System(_) | Broken::Half)) | Err(_) => return End::Broken,
         }
-        texts = line.next(hold, PIECE);
-        if texts.is_empty() {
-            line.bell.notified().await;
-            texts = line.next(hold, PIECE);
-        }
     }
+}
+
+/// Takes the next of some texts: about [`PIECE`] bytes of them, or one.
+fn piece(texts: &mut impl Iterator<Item = String>) -> Vec<String> {
+    let (mut taken, mut bytes) = (Vec::new(), 0);
+    while bytes < PIECE {
+        let Some(text) = texts.next() else { break };
+        bytes += text.len();
+        taken.push(text);
+    }
+    taken
 }
 
 #[cfg(test)]
@@ -517,6 +531,18 @@ mod tests {
 
         async fn say(&mut self, bytes: &[u8]) {
             self.writer.write_all(bytes).await.expect("it is taken");
+        }
+
+        /// Returns what it says when it comes back and has seen messages up to a number.
+        fn resuming(&self, seen: u64) -> Said {
+            let payload = self.welcome.get("payload").expect("a payload");
+            let token = payload.text_at("resume").expect("a token").to_string();
+            Said { resume: Some((token, seen)), ..numbered() }
+        }
+
+        /// Returns whether it goes on where it was.
+        fn resumed(&self) -> bool {
+            self.welcome.get("payload").is_some_and(|payload| payload.flag_at("resumed"))
         }
     }
 
@@ -654,33 +680,51 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_numbered_may_come_back_for_ninety_seconds_more() {
-        let resuming = |there: &There, seen: u64| {
-            let payload = there.welcome.get("payload").expect("a payload");
-            let token = payload.text_at("resume").expect("a token").to_string();
-            Said { resume: Some((token, seen)), ..numbered() }
-        };
-        let resumed = |there: &There| there.welcome.get("payload").is_some_and(|payload| payload.flag_at("resumed"));
         let mut hall = hall();
         let first = hall.let_in(numbered(), 1 << 16).await;
-        let said = resuming(&first, 0);
+        let said = first.resuming(0);
         drop((first.incoming, first.writer));
         tokio::time::sleep(AWAY - Duration::from_secs(1)).await;
         // Messages that were said to nobody meanwhile are said now.
         let Some(Event::Joined(channel)) = hall.events.recv().await else { panic!("it has joined") };
         channel.outbox.send("log", None, Plist::new().text("text", "meanwhile"));
         let mut again = hall.let_in(said, 1 << 16).await;
-        assert!(resumed(&again), "{}", again.welcome);
+        assert!(again.resumed(), "{}", again.welcome);
         let heard = again.incoming.next().await.expect("frames").expect("it goes on");
         assert!(heard.contains(":number 1") && heard.contains("meanwhile"), "{heard}");
         assert!((first.serving).await.is_ok(), "the older connection is no longer waited for");
         assert_eq!(hall.heard(), Vec::<&str>::new(), "it has neither left nor come");
 
-        let said = resuming(&again, 1);
+        let said = again.resuming(1);
         drop((again.incoming, again.writer));
         tokio::time::sleep(AWAY + Duration::from_secs(1)).await;
         assert_eq!(hall.heard(), ["left"]);
         assert!(again.serving.is_finished());
         let late = hall.let_in(said, 1 << 16).await;
-        assert!(!resumed(&late), "{}", late.welcome);
+        assert!(!late.resumed(), "{}", late.welcome);
+    }
+
+    /// A client that reads slowly has not read what lies in the system's buffers when its connection breaks.
+    #[tokio::test(start_paused = true)]
+    async fn what_lay_in_the_buffers_of_a_broken_connection_is_said_again() {
+        for (count, size) in [(96, 64 * 1024), (20_000, 100)] {
+            let mut hall = hall();
+            let first = hall.let_in(numbered(), 7 << 20).await;
+            let Some(Event::Joined(channel)) = hall.events.recv().await else { panic!("it has joined") };
+            for _ in 0..count {
+                channel.outbox.send("log", None, Plist::new().text("text", "x".repeat(size)));
+            }
+            // Then all of it is written.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(channel.outbox.bytes(), 0);
+            let said = first.resuming(0);
+            drop((first.incoming, first.writer));
+            let mut again = hall.let_in(said, 1 << 16).await;
+            assert!(again.resumed(), "{count} of {size} bytes: {}", again.welcome);
+            for number in 1..=count {
+                let heard = again.incoming.next().await.expect("frames").expect("it goes on");
+                assert!(heard.contains(&format!(":number {number})")), "{:?}", heard.get(..100));
+            }
+        }
     }
 }

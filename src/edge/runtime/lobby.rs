@@ -37,6 +37,9 @@ const WAITING: u32 = 4_096;
 const EMACS: usize = 400;
 /// How long nothing is accepted after that failed: there may be no descriptor left.
 const PAUSE: Duration = Duration::from_millis(100);
+/// So many bytes of what was written to a client lie here in the system, which may take twice as many; without a bound
+/// that would be more than what is kept for who comes back.
+const SENDING: u32 = 256 << 10;
 
 /// How often it is looked whose keys are let in.
 const LOOK: Duration = Duration::from_secs(2);
@@ -123,11 +126,18 @@ async fn begin(
 
 /// Binds an address and listens there.
 fn listening(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = socket(address)?;
+    socket.bind(address)?;
+    socket.listen(WAITING)
+}
+
+/// Makes a socket for an address, from which each connection there has its settings.
+fn socket(address: SocketAddr) -> std::io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     // One that listened there a moment ago may have connections that have not ended.
     socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(WAITING)
+    socket.set_send_buffer_size(SENDING)?;
+    Ok(socket)
 }
 
 async fn look(store: &Path) -> Result<Allowed, String> {
@@ -350,6 +360,13 @@ mod tests {
             () = saying => 0,
             () = receive(stream, from, terms.clone()) => begun.elapsed().as_millis(),
         }
+    }
+
+    #[tokio::test]
+    async fn little_of_what_is_written_lies_here_in_the_system() {
+        let socket = socket(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a socket");
+        let most = socket.send_buffer_size().expect("it is known");
+        assert!((SENDING..=2 * SENDING).contains(&most), "{most} bytes");
     }
 
     /// The other end of a connection.

@@ -4,10 +4,12 @@
 
 use std::collections::VecDeque;
 
-/// Of what was sent at most so many bytes are kept: more than what lies between two ends in the system's buffers.
-const KEPT: usize = 1 << 20;
-/// And at most so many messages.
-const MESSAGES: usize = 4_096;
+/// Of what was sent at most so many bytes are kept: more than what usually lies between two ends in the system's buffers,
+/// which is lost with a connection. Linux has long let 6 MiB lie at the other end; what lies at this one is bounded where
+/// it is listened.
+const KEPT: usize = 8 << 20;
+/// What a message takes beside its text, here and in those buffers.
+const EACH: usize = 64;
 /// A number makes a message at most so many bytes longer.
 pub const LONGER: usize = 64;
 
@@ -25,22 +27,23 @@ impl Sent {
     pub fn number(&mut self, text: &str) -> String {
         self.last += 1;
         let text = with_number(text, self.last);
-        self.bytes += text.len();
+        self.bytes += text.len() + EACH;
         self.kept.push_back(text.clone());
         // The newest is kept however long it is: it may be all that was not seen.
-        while self.kept.len() > 1 && (self.bytes > KEPT || self.kept.len() > MESSAGES) {
-            let Some(oldest) = self.kept.pop_front() else { break };
-            self.bytes = self.bytes.saturating_sub(oldest.len());
-        }
+        while self.kept.len() > 1 && self.bytes > KEPT && self.forget() {}
         text
     }
 
     /// The other end has seen messages up to this number: they are kept no longer. A number that was never sent is none.
     pub fn seen(&mut self, number: u64) {
-        while self.oldest() <= number.min(self.last) {
-            let Some(oldest) = self.kept.pop_front() else { return };
-            self.bytes = self.bytes.saturating_sub(oldest.len());
-        }
+        while self.oldest() <= number.min(self.last) && self.forget() {}
+    }
+
+    /// Keeps the oldest message no longer; returns whether there was one.
+    fn forget(&mut self) -> bool {
+        let Some(oldest) = self.kept.pop_front() else { return false };
+        self.bytes = self.bytes.saturating_sub(oldest.len() + EACH);
+        true
     }
 
     /// Returns what was sent behind a number; `None` when not all of it is kept, or the number was never sent.
@@ -139,9 +142,11 @@ mod tests {
         assert!(
             sent.bytes <= KEPT && sent.behind(0).is_none() && sent.behind(999).is_some_and(|again| again.len() == 1)
         );
-        for _ in 0..20_000 {
+        for _ in 0..200_000 {
             sent.number("(:type :log)");
         }
-        assert!(sent.kept.len() <= MESSAGES);
+        assert!(sent.kept.len() * EACH <= KEPT);
+        sent.seen(sent.last);
+        assert_eq!((sent.kept.len(), sent.bytes), (0, 0));
     }
 }
