@@ -275,7 +275,10 @@ mod tests {
 
     impl Room {
         async fn take(&mut self, text: &str) {
-            let letter = Letter::read(text);
+            self.take_letter(Letter::read(text)).await;
+        }
+
+        async fn take_letter(&mut self, letter: Letter) {
             self.guest.note_waiting(letter.bytes);
             self.state.handle(Event::Message(self.guest.id, letter)).await;
         }
@@ -425,6 +428,34 @@ mod tests {
             assert!(heard.contains(":turn-started"), "{heard}");
             assert_eq!(heard.contains("then ask again"), !served, "{heard}");
         }
+    }
+
+    #[tokio::test]
+    async fn however_often_the_memex_is_to_be_read_again_it_is_once_at_a_time_and_once_behind_that() {
+        let mut room = room(command).await;
+        let seats = room.guest.seats.clone();
+        let most = seats.available_permits();
+        for number in 0..most {
+            let text = format!("(:type :request :payload (:action :rescan :request {number}))");
+            let seat = seats.clone().try_acquire_owned().expect("one for each");
+            room.take_letter(Letter { seat: Some(seat), ..Letter::read(&text) }).await;
+        }
+        // The first reading gives back the seat of who asked for it, and the second those of all others.
+        for back in [1, most] {
+            loop {
+                match room.events.recv().await.expect("there are events") {
+                    Event::Reread => break,
+                    other => room.state.handle(other).await,
+                }
+            }
+            assert_eq!(seats.available_permits(), back);
+            room.state.handle(Event::Reread).await;
+        }
+        assert_eq!(room.heard().matches("is being read again").count(), most, "each was answered");
+        // Nothing is left that would be read once more; who wants it now begins anew.
+        room.take("(:type :request :payload (:action :rescan :request 1))").await;
+        room.until(|event| matches!(event, Event::Reread)).await;
+        room.state.engine.close().await;
     }
 
     #[tokio::test]

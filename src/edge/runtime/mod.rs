@@ -55,7 +55,7 @@ use crate::edge::runtime::opened::Opened;
 use crate::edge::runtime::outbox::Outbox;
 use crate::edge::runtime::reading::{ANOTHER, Reading};
 use crate::edge::runtime::requests::Asked;
-use crate::edge::runtime::scans::{Read, Scanned, Scans};
+use crate::edge::runtime::scans::{Read, Rescans, Scanned, Scans};
 use crate::edge::runtime::status::{Offered, Statuses};
 use crate::edge::token::ASTRAY;
 use crate::edge::watch::Watch;
@@ -103,6 +103,8 @@ enum Event {
     Rested(String),
     /// A buffer was read, or why not.
     Scanned(String, Scanned),
+    /// The whole memex was read as somebody wanted, or that broke.
+    Reread,
     /// A turn of a session ended.
     TurnDone(SessionId, TurnId),
     /// Work that was handed over ended.
@@ -225,6 +227,7 @@ struct Loop {
     clients: BTreeMap<ClientId, Client>,
     opened: Opened,
     scans: Scans,
+    rescans: Rescans,
     /// Whose point moved last.
     pointed: ClientId,
     /// Questions about a place in a file whose newest text is being read, each with the file.
@@ -314,6 +317,7 @@ impl Loop {
             engine: engine.clone(),
             inbox: inbox.clone(),
             clients: registry.get(OWN).into_iter().map(|own| (OWN, Client::new(own))).collect(),
+            rescans: Rescans::new(engine.clone(), inbox.clone()),
             lanes: Lanes::new(engine, registry.clone(), inbox.clone()),
             registry,
             opened: Opened::default(),
@@ -384,6 +388,7 @@ impl Loop {
             Event::Message(client, letter) => self.take(client, letter),
             Event::Rested(file) => self.rested(file),
             Event::Scanned(file, scanned) => self.scanned(file, scanned),
+            Event::Reread => self.rescans.ended(),
             Event::TurnDone(session, turn) => {
                 self.lanes.finished(&session, &turn);
                 self.rest();
@@ -630,14 +635,9 @@ impl Loop {
             Ok(watch) => self.watch = Some(watch),
             Err(why) => {
                 self.engine.say(LogLevel::Warning, &format!("the memex is not watched ({why}); it is read once"));
-                self.read_memex();
+                self.rescans.want(None);
             }
         }
-    }
-
-    fn read_memex(&self) {
-        let engine = self.engine.clone();
-        tokio::task::spawn_blocking(move || engine.read_memex(&mut |_| {}));
     }
 
     /// The local checks run at start, without blocking and without network.

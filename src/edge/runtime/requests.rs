@@ -86,9 +86,14 @@ impl Loop {
         // What is asked for may be kept, shown to a model or printed.
         let astray = self.engine.shown_tokens.forget_typed(&payload.to_string());
         let request = Request::read(&payload);
-        if request == Some(Request::Rescan) {
-            self.read_memex();
-        }
+        // It is answered at once, and its seat is taken until the memex was read.
+        let seat = match request {
+            Some(Request::Rescan) => {
+                self.rescans.want(seat);
+                None
+            }
+            Some(_) | None => seat,
+        };
         // In the order in which the slices came, so here and not beside the loop.
         let edited = (request == Some(Request::EditPlan)).then(|| client.reading.lock().take_edit(&payload));
         // In order, too: what is asked behind a declaration already has the tool.

@@ -1,15 +1,17 @@
-//! Reads changed buffers beside the loop: one reading of a file at a time, and what is stale is dropped.
+//! Reads changed buffers beside the loop: one reading of a file at a time, and what is stale is dropped. The whole memex is
+//! read so, too.
 //!
 //! The loop hears of a change, of a rest in typing, and of the end of a reading; it waits for none of them.
 
 use crate::domain::id::ObjectHash;
+use crate::edge::engine::Engine;
 use crate::edge::runtime::Event;
 use crate::edge::runtime::mirror::{Job, OnDisk, Outcome};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// How long a changed buffer rests before it is read, so that a burst of typing is read once.
 const REST: Duration = Duration::from_millis(10);
@@ -125,5 +127,50 @@ impl Scans {
             self.files.remove(file);
         }
         again
+    }
+}
+
+/// Readings of the whole memex: one at a time, however often it is wanted, and one behind it.
+pub(super) struct Rescans {
+    engine: Arc<Engine>,
+    inbox: mpsc::UnboundedSender<Event>,
+    /// The memex is being read.
+    running: bool,
+    /// It was wanted since that began, and what is held until it was read once more; `None` when it was not.
+    behind: Option<Vec<OwnedSemaphorePermit>>,
+}
+
+impl Rescans {
+    pub(super) fn new(engine: Arc<Engine>, inbox: mpsc::UnboundedSender<Event>) -> Rescans {
+        Rescans { engine, inbox, running: false, behind: None }
+    }
+
+    /// Has the memex read from now on: when it is being read, once more behind that, for all who want it meanwhile. The
+    /// seat of who does is held until then.
+    pub(super) fn want(&mut self, seat: Option<OwnedSemaphorePermit>) {
+        match self.running {
+            true => self.behind.get_or_insert_default().extend(seat),
+            false => self.begin(seat.into_iter().collect()),
+        }
+    }
+
+    fn begin(&mut self, seats: Vec<OwnedSemaphorePermit>) {
+        self.running = true;
+        let (engine, inbox) = (self.engine.clone(), self.inbox.clone());
+        tokio::spawn(async move {
+            // One that breaks has ended, too; the log says where.
+            let _ = tokio::task::spawn_blocking(move || drop(engine.read_memex(&mut |_| {}))).await;
+            drop(seats);
+            // The loop may have ended; then nothing is read any more.
+            let _ = inbox.send(Event::Reread);
+        });
+    }
+
+    /// A reading has ended: begins the one behind it.
+    pub(super) fn ended(&mut self) {
+        self.running = false;
+        if let Some(seats) = self.behind.take() {
+            self.begin(seats);
+        }
     }
 }
