@@ -446,10 +446,16 @@ fn a_program_learns_nothing_of_plans_by_deciding_about_them() {
             answers.insert(program.turn_done().text_at("text").unwrap_or_default().to_string());
         }
         for word in ["approve", "deny", "stop"] {
-            program.say(&format!("/{word} {named}"));
-            answers.insert(program.turn_done().text_at("text").unwrap_or_default().to_string());
-            program.event("user-command", Plist::new().text("line", format!("{word} {named}")));
-            answers.insert(program.turn_done().text_at("text").unwrap_or_default().to_string());
+            for typed in [true, false] {
+                let from = program.heard.len();
+                match typed {
+                    true => program.say(&format!("/{word} {named}")),
+                    false => program.event("user-command", Plist::new().text("line", format!("{word} {named}"))),
+                }
+                program.turn_done();
+                let chunks = program.heard[from..].iter().filter(|m| m.name_at("type") == Some("stream-chunk"));
+                answers.insert(chunks.map(|m| text(m, "text")).collect());
+            }
         }
     }
     assert_eq!(answers.into_iter().collect::<Vec<_>>(), ["this channel may not decide about plans"]);
@@ -468,12 +474,8 @@ fn a_program_takes_nothing_away_and_does_no_command_whatever_was_granted_to_it()
     let home = Home::new(&[("home.org", TILES)]);
     let (mut owner, at) = owner(&home, None);
     let mut program = Program::join(&home, at, ":shows (\"plans\")");
-    let id = |owner: &mut Client| {
-        let clients = owner.request("clients", Plist::new());
-        let row = clients.list_at("clients").iter().find(|row| row.name_at("kind") == Some("client")).cloned();
-        row.and_then(|row| row.int_at("id")).expect("its number")
-    };
-    let id = id(&mut owner);
+    program.request("health-check", Plist::new());
+    let id = number_of_program(&mut owner);
     for grant in [None, Some("private"), Some("approve")] {
         if let Some(grant) = grant {
             owner.request("client-grant", Plist::new().int("client", id).keyword("grant", grant));
@@ -652,6 +654,7 @@ fn of_a_turn_that_is_private_a_program_hears_that_it_is() {
     let server = FakeServer::start([mark_done(), says(&["I am here."]), says(&["Secretly happy."])]);
     let (mut owner, at) = owner(&home, Some(&server));
     let mut program = Program::join(&home, at, "");
+    program.request("health-check", Plist::new());
     let id = number_of_program(&mut owner);
     owner.request("client-grant", Plist::new().int("client", id).keyword("grant", "private"));
     // It may see the diary while it asks, and not any more when its plan is decided about.

@@ -14,6 +14,7 @@ use crate::domain::turn::earlier::Older;
 use crate::domain::turn::{Act, Conversation, Ending, TurnReport};
 use crate::edge::engine::Engine;
 use crate::edge::engine::commands::runs_beside;
+use crate::edge::engine::decisions::MAY_NOT_DECIDE;
 use crate::edge::engine::delegation::{Reported, shown_in};
 use crate::edge::engine::once::{Before, Going, Once};
 use crate::edge::engine::presets::Wishes;
@@ -398,6 +399,13 @@ impl Lanes {
         let session = plans.first().and_then(|plan| self.engine.with_plan(plan, |plan| plan.session.clone()));
         let session = session.unwrap_or_else(|| origin.session.clone());
         self.queue(client, session, Work::Decide { origin, plans, decided });
+    }
+
+    /// Queues the refusal of what a channel may not decide, where it spoke and whatever plans there are: it does not learn
+    /// which those are, nor come into their conversations.
+    pub(super) fn refuse_decision(&mut self, client: ClientId, origin: Origin, plans: Vec<String>) {
+        let session = origin.session.clone();
+        self.queue(client, session, Work::Decide { origin, plans, decided: Err(MAY_NOT_DECIDE.to_string()) });
     }
 
     /// Stops the running turn of a session when it is one of this client's, by whatever name that knows the session.

@@ -548,9 +548,9 @@ impl Loop {
                 Ok(named) => self.lanes.repl(id, origin, named.unwrap_or_else(|| text("code").to_string()), payload),
             },
             Some("plan-displayed") => reading.lock().note_displayed(&self.engine, text("plan"), text("shown")),
-            // The same words whatever there is: it does not learn which plans there are, nor comes into their conversations.
             Some("approval" | "denial") if !origin.rights.approve => {
-                self.lanes.decide(id, origin, Vec::new(), Err(MAY_NOT_DECIDE.to_string()));
+                let plans = steps(payload).0.into_iter().map(|(plan, _)| plan).collect();
+                self.lanes.refuse_decision(id, origin, plans);
             }
             Some("approval") => {
                 let (steps, many) = steps(payload);
