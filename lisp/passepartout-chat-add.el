@@ -21,11 +21,14 @@
 
 ;;; Commentary:
 
-;; A region, a buffer, a file, a subtree or the agenda goes along with
-;; the next question of a chat: what is added stands there in a line, is
+;; A region, a buffer, a file, a picture, a subtree or the agenda goes
+;; along with the next question of a chat: what is added stands there in a line, is
 ;; read when the question is sent, and is as private as the place that
 ;; it comes from.  A line whose text is not at hand any more, as after a
 ;; restart of Emacs, keeps the question from being sent.
+;;
+;; A picture is known by its first bytes.  Its name alone is sent: the
+;; core reads it, and says how large and how private it is.
 
 ;;; Code:
 
@@ -53,7 +56,8 @@
 (defvar-local passepartout-chat--along nil
   "A table from lines about what goes along to what each stands for.
 That is a plist as of `passepartout-question-target', or one with :text
-or :path in place of :beg and :end.")
+or :path in place of :beg and :end; a picture has a :path and its kind as
+:picture.")
 (put 'passepartout-chat--along 'permanent-local t)
 
 ;;;; What can go along
@@ -82,7 +86,8 @@ A name that would not stay on its line is no link."
 
 (defun passepartout-chat-add--file (file)
   "Return FILE, a name, as what goes along.
-Notes are visited, so that how private they are can be read of them."
+Notes are visited, so that how private they are can be read of them.
+Of a picture no more than its beginning is read here."
   (let ((file (expand-file-name file)))
     (cond
      ((file-remote-p file)
@@ -93,23 +98,57 @@ Notes are visited, so that how private they are can be read of them."
      ((passepartout-question--encrypted-p file)
       (user-error "%s is encrypted; open it and add its buffer"
                   (file-name-nondirectory file))))
-    (let ((size (file-attribute-size (file-attributes file))))
-      ;; Before it is visited: what is too large is not.
-      (passepartout-question--check-size size)
-      (let ((buffer (if (string-match-p "\\.org\\(?:_archive\\)?\\'" file)
-                        (find-file-noselect file)
-                      (find-buffer-visiting file))))
-        (if buffer
-            (with-current-buffer buffer
-              (save-restriction
-                (widen)
-                (passepartout-chat-add--named
-                 (passepartout-question-target (point-min) (point-max)
-                                               "the file")
-                 file)))
-          (passepartout-chat-add--text-of file)
-          (passepartout-chat-add--named
-           (list :path file :what "the file" :bytes size :tier nil) file))))))
+    (let ((kind (passepartout-chat-add--picture-kind file)))
+      (if kind
+          (passepartout-chat-add--picture file kind)
+        (passepartout-chat-add--file-of-text file)))))
+
+(defun passepartout-chat-add--file-of-text (file)
+  "Return FILE, the absolute name of a text, as what goes along."
+  (let ((size (file-attribute-size (file-attributes file))))
+    ;; Before it is visited: what is too large is not.
+    (passepartout-question--check-size size)
+    (let ((buffer (if (string-match-p "\\.org\\(?:_archive\\)?\\'" file)
+                      (find-file-noselect file)
+                    (find-buffer-visiting file))))
+      (if buffer
+          (with-current-buffer buffer
+            (save-restriction
+              (widen)
+              (passepartout-chat-add--named
+               (passepartout-question-target (point-min) (point-max)
+                                             "the file")
+               file)))
+        (passepartout-chat-add--text-of file)
+        (passepartout-chat-add--named
+         (list :path file :what "the file" :bytes size :tier nil) file)))))
+
+(defconst passepartout-chat-add--pictures
+  '(("\x89PNG\r\n\x1a\n" . "PNG") ("\xff\xd8\xff" . "JPEG")
+    ("GIF87a" . "GIF") ("GIF89a" . "GIF"))
+  "How pictures that can go along begin, each with its kind.")
+
+(defun passepartout-chat-add--picture-kind (file)
+  "Return what kind of picture FILE is by its first bytes, or nil."
+  (let ((begin (with-temp-buffer
+                 (set-buffer-multibyte nil)
+                 (insert-file-contents-literally file nil 0 12)
+                 (buffer-string))))
+    (if (and (string-prefix-p "RIFF" begin) (string-suffix-p "WEBP" begin))
+        "WebP"
+      (cdr (seq-find (lambda (entry) (string-prefix-p (car entry) begin))
+                     passepartout-chat-add--pictures)))))
+
+(defun passepartout-chat-add--picture (file kind)
+  "Return FILE, a picture of KIND, as what goes along."
+  (when (passepartout-module-road :tag)
+    (user-error "%s is a picture, and the core of this chat is outside of \
+this Emacs: only that of this Emacs is sent pictures"
+                (file-name-nondirectory file)))
+  (passepartout-chat-add--named
+   (list :path file :picture kind :what "the picture"
+         :bytes (file-attribute-size (file-attributes file)) :tier nil)
+   file))
 
 (defun passepartout-chat-add--named (target file)
   "Return TARGET, all of FILE, with that and a label that is a link to it."
@@ -130,7 +169,8 @@ Notes are visited, so that how private they are can be read of them."
               (seq-some (lambda (character)
                           (eq (char-charset character) 'eight-bit))
                         (buffer-string)))
-      (user-error "%s is no text; only text can go along"
+      (user-error "%s is no text, and no PNG, JPEG, GIF or WebP; \
+only these can go along"
                   (file-name-nondirectory file)))
     (passepartout-events-clean (buffer-string))))
 
@@ -190,12 +230,22 @@ Notes are visited, so that how private they are can be read of them."
 
 (defun passepartout-chat-add--line (target)
   "Return the line that says that TARGET goes along."
-  (let ((bytes (plist-get target :bytes)))
-    (format "%s%s (%s, about %d tokens%s)" passepartout-chat--along-mark
+  (let* ((bytes (plist-get target :bytes))
+         (picture (plist-get target :picture))
+         ;; Of a picture the core says them, once it was asked.
+         (tokens (if picture
+                     (plist-get target :tokens)
+                   (max 1 (/ bytes 4)))))
+    (format "%s%s (%s)" passepartout-chat--along-mark
             (plist-get target :label)
-            (passepartout-question-size bytes)
-            (max 1 (/ bytes 4))
-            (if (plist-get target :tier) ", private" ""))))
+            (mapconcat #'identity
+                       (delq nil
+                             (list picture
+                                   (plist-get target :pixels)
+                                   (passepartout-question-size bytes)
+                                   (and tokens (format "about %d tokens" tokens))
+                                   (and (plist-get target :tier) "private")))
+                       ", "))))
 
 (defun passepartout-chat-add--key (target table)
   "Return a line for TARGET that stands for nothing else in TABLE."
@@ -225,7 +275,8 @@ lies elsewhere it could name for somebody else."
   (let ((folder (passepartout-chat--project)))
     (and folder
          (not (file-remote-p folder))
-         (string-match "\\[\\[file:\\(/[^]]+\\)\\]\\[the file " line)
+         (string-match
+          "\\[\\[file:\\(/[^]]+\\)\\]\\[the \\(?:file\\|picture\\) " line)
          (let ((file (passepartout-chat-add--file-of
                       (file-relative-name (match-string 1 line) folder)
                       folder)))
@@ -253,13 +304,76 @@ Return its line."
       (org-with-wide-buffer
        (passepartout-chat-add--to-question)
        (let ((start (point)))
-         (unless (member line (passepartout-chat-add--lines start))
+         (unless (passepartout-chat-add--there-p target line start)
            (passepartout-chat-add--insert line))
          (goto-char start)
          (when (plist-get target :tier)
            (passepartout-chat-add--mark (plist-get target :tier)))))
       (passepartout-chat--prompt-hint)
+      (when (and (plist-get target :picture) (passepartout-running-p))
+        (passepartout-chat-add--look target line))
       line)))
+
+(defun passepartout-chat-add--there-p (target line start)
+  "Return non-nil when TARGET goes along with the question at START already.
+That is by LINE, or of a picture by what the core made of that line."
+  (seq-some (lambda (known)
+              (or (equal known line)
+                  (and (plist-get target :picture)
+                       (equal (plist-get target :path)
+                              (plist-get (gethash known passepartout-chat--along)
+                                         :path)))))
+            (passepartout-chat-add--lines start)))
+
+(defun passepartout-chat-add--look (target line)
+  "Ask the core what the picture TARGET is, whose line is LINE, and say it there.
+Of one that cannot go along the line is taken out again, unless it was
+asked about already."
+  (let ((chat (current-buffer)))
+    (passepartout-request
+     :picture
+     `(:file ,(plist-get target :path) :project ,(passepartout-chat--project))
+     (lambda (payload)
+       (when (buffer-live-p chat)
+         (with-current-buffer chat
+           (passepartout-chat-add--looked target line payload))))
+     (passepartout-chat--session))))
+
+(defun passepartout-chat-add--looked (target line payload)
+  "Put what PAYLOAD says of the picture TARGET in the place of LINE."
+  (let ((why (plist-get payload :error))
+        (inhibit-read-only t))
+    (org-with-wide-buffer
+     (goto-char (point-max))
+     (when (and (search-backward (concat line "\n") nil t)
+                (bolp)
+                (not (passepartout-chat--in-answer-p)))
+       (cond
+        ((not why)
+         (let* ((tier (passepartout-chat-add--tier (plist-get payload :private)))
+                (told (append (list :pixels (format "%d×%d" (plist-get payload :width)
+                                                    (plist-get payload :height))
+                                    :tokens (plist-get payload :tokens)
+                                    :tier tier)
+                              target)))
+           (delete-region (point) (line-end-position))
+           (insert (passepartout-chat-add--note told))
+           (passepartout-chat--label-along (line-beginning-position)
+                                           (line-end-position))
+           (when (and tier (passepartout-chat--to-turn))
+             (passepartout-chat-add--mark tier))))
+        ((save-excursion (and (passepartout-chat--to-turn)
+                              (not (passepartout-chat--role))))
+         (delete-region (point) (line-beginning-position 2))))))
+    (cond
+     (why (message "Does not go along: %s" why))
+     ((plist-get payload :private)
+      (message "%s is private: %s" (plist-get payload :name)
+               (plist-get payload :why))))))
+
+(defun passepartout-chat-add--tier (said)
+  "Return the tier that SAID, as the core says how private a picture is, means."
+  (pcase said ('nil nil) ("warn" 'warn) ("ask" 'ask) (_ 'block)))
 
 (defun passepartout-chat-add--to-question ()
   "Go to the heading of the question that is being written in this chat.
@@ -334,9 +448,9 @@ knows the file to be, which may be more than stands in it."
 
 (defun passepartout-chat-add-take (start)
   "Return what goes along with the question whose heading begins at START.
-It is a plist of :attached, as the core is sent it, :tier, how private
-the strictest of it is, and :named, the files that the question names
-and that have no line yet.  Leave with an error when
+It is a plist of :attached and :pictures, as the core is sent them,
+:tier, how private the strictest of it is, and :named, the files that
+the question names and that have no line yet.  Leave with an error when
 something cannot go along."
   (let* ((table passepartout-chat--along)
          (lines (passepartout-chat-add--lines start))
@@ -352,15 +466,20 @@ line out, or add it again"
                                       80))))
                    lines))
          (named (passepartout-chat-add--named-files start targets))
+         (all (append targets named))
+         (pictures (seq-filter (lambda (target) (plist-get target :picture))
+                               all))
          (attached (seq-mapcat #'passepartout-chat-add--pieces
-                               (append targets named)))
+                               (seq-difference all pictures #'eq)))
          (tier (passepartout-chat--strictest
-                (mapcar (lambda (target) (plist-get target :tier))
-                        (append targets named)))))
+                (mapcar (lambda (target) (plist-get target :tier)) all))))
     (passepartout-question--check-size
      (apply #'+ (mapcar (lambda (piece) (string-bytes (plist-get piece :text)))
                         attached)))
-    (list :attached attached :tier tier :named named)))
+    (list :attached attached :tier tier :named named
+          :pictures (mapcar (lambda (target)
+                              (list :file (plist-get target :path)))
+                            pictures))))
 
 (defun passepartout-chat-add-keep (start along)
   "Keep with the question whose heading begins at START that ALONG went along.
@@ -368,9 +487,10 @@ ALONG is as `passepartout-chat-add-take' returns it."
   (save-excursion
     (goto-char start)
     (dolist (target (plist-get along :named))
-      (save-excursion
-        (passepartout-chat-add--insert
-         (passepartout-chat-add--note target))))
+      (let ((line (passepartout-chat-add--note target)))
+        (save-excursion (passepartout-chat-add--insert line))
+        (when (plist-get target :picture)
+          (passepartout-chat-add--look target line))))
     (when (plist-get along :tier)
       (passepartout-chat-add--mark (plist-get along :tier)))))
 
@@ -439,7 +559,8 @@ the one that was used last, else a new one.  CHOOSE asks which."
 CHOOSE asks which chat; without it, it is the one in use."
   (when (= 0 (plist-get target :bytes))
     (user-error "There is nothing in %s" (plist-get target :what)))
-  (passepartout-question--check-size (plist-get target :bytes))
+  (unless (plist-get target :picture)
+    (passepartout-question--check-size (plist-get target :bytes)))
   (let ((chat (passepartout-chat-add--chat choose)))
     (with-current-buffer chat
       (passepartout-chat-add--put target))
@@ -479,7 +600,8 @@ With prefix argument CHOOSE, ask which chat."
 ;;;###autoload
 (defun passepartout-chat-add-file (file &optional choose)
   "Let FILE go along with the next question of a chat, as it is then.
-With prefix argument CHOOSE, ask which chat."
+A picture goes as a picture, to a model that takes pictures.  With
+prefix argument CHOOSE, ask which chat."
   (interactive
    (list (read-file-name "File to go along: " nil nil t) current-prefix-arg))
   (passepartout-chat-add--do (passepartout-chat-add--file file) choose))
@@ -496,13 +618,16 @@ argument CHOOSE, ask which chat."
 (defun passepartout-chat-add (&optional choose)
   "Let what is here go along with the next question of a chat.
 That is the region when it is active, the agenda in one, the file at
-point in Dired, the subtree at point in Org, or else the buffer.  With
+point in Dired, a picture that is shown, the subtree at point in Org, or
+else the buffer.  With
 prefix argument CHOOSE, ask which chat."
   (interactive "P")
   (cond ((use-region-p) (passepartout-chat-add-region choose))
         ((derived-mode-p 'org-agenda-mode) (passepartout-chat-add-agenda choose))
         ((derived-mode-p 'dired-mode)
          (passepartout-chat-add-file (dired-get-file-for-visit) choose))
+        ((and (derived-mode-p 'image-mode) buffer-file-name)
+         (passepartout-chat-add-file buffer-file-name choose))
         ((bound-and-true-p passepartout-chat-mode)
          (call-interactively #'passepartout-chat-add-file))
         ((and (derived-mode-p 'org-mode) (not (org-before-first-heading-p)))

@@ -54,6 +54,22 @@
     map)
   "Keys on a line about something that goes along.")
 
+(defconst passepartout-chat--picture-regexp
+  (concat "^" (regexp-quote passepartout-chat--along-mark)
+          "\\(?:\\[\\[[^]\n]*\\]\\[\\)?the picture \\([^]\n]*?\\)"
+          "\\(?:\\]\\]\\)? ([^()\n]*)\\(?:, [0-9]+\\)?$")
+  "Regular expression for a line about a picture that goes along.")
+
+(defun passepartout-chat--told-pictures (text)
+  "Return TEXT of a question that is over with words about its pictures.
+They belonged to that turn, and are not sent again."
+  (replace-regexp-in-string
+   passepartout-chat--picture-regexp
+   (lambda (line)
+     (format "(The picture %s went along with this; it is not sent again.)"
+             (match-string 1 line)))
+   text t t))
+
 (defun passepartout-chat--without-along (text)
   "Return TEXT of a question without the lines about what goes along."
   (if (string-match-p passepartout-chat--along-regexp text)

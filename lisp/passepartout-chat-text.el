@@ -128,8 +128,9 @@ A branch has turns of its own, below the answer that it begins at."
       (forward-line 1))
     (point)))
 
-(defun passepartout-chat--message ()
-  "Return what the turn whose heading point is at asks."
+(defun passepartout-chat--message (&optional over)
+  "Return what the turn whose heading point is at asks.
+OVER says that it is over: then it is told which pictures it had."
   (let ((title (save-excursion
                  (skip-chars-forward "*")
                  (forward-char 1)
@@ -145,7 +146,10 @@ A branch has turns of its own, below the answer that it begins at."
      (concat title "\n"
              (and (< start end)
                   (passepartout-chat--without-along
-                   (buffer-substring-no-properties start end)))))))
+                   (let ((text (buffer-substring-no-properties start end)))
+                     (if over
+                         (passepartout-chat--told-pictures text)
+                       text))))))))
 
 (defun passepartout-chat--answer-p ()
   "Return non-nil when the heading at point is that of an answer.
@@ -292,7 +296,7 @@ from is said to be aside: models are told its first line alone."
                    (limit (min end (+ start room 100)))
                    (whole-text (if (equal role "user")
                                    (passepartout-chat--plain
-                                    (passepartout-chat--message))
+                                    (passepartout-chat--message t))
                                  (passepartout-chat--answer-text
                                   start end limit)))
                    (text (passepartout-chat--head whole-text room)))

@@ -101,7 +101,7 @@ Its :session is that of the chat; outside of a chat return nil."
                              (passepartout-chat-add-take (point)))))
              `(:text ,(passepartout-chat--message)
                ,@(and settings (list :settings settings))
-               ,@(and along (list :attached (plist-get along :attached)))
+               ,@(passepartout-chat--along-sent along)
                :history ,(car said)
                ,@(passepartout-chat--older (cdr said))
                :private ,(passepartout-chat--tier-said
@@ -112,6 +112,13 @@ Its :session is that of the chat; outside of a chat return nil."
                            (expand-file-name buffer-file-name))
                :project ,(passepartout-chat--project)
                :session ,(passepartout-chat--session)))))))))
+
+(defun passepartout-chat--along-sent (along)
+  "Return what the core is sent of ALONG, a plist, or nil."
+  (let ((pictures (plist-get along :pictures)))
+    (and along
+         `(:attached ,(plist-get along :attached)
+           ,@(and pictures (list :pictures pictures))))))
 
 (defun passepartout-chat--check ()
   "Leave with an error unless this buffer is a chat."
@@ -163,7 +170,7 @@ Put the text into a file and name the file"
                :markup :org
                :once ,once
                ,@(and settings (list :settings settings))
-               ,@(and along (list :attached (plist-get along :attached)))
+               ,@(passepartout-chat--along-sent along)
                :history ,(car said)
                ,@(passepartout-chat--older (cdr said))
                :private ,(passepartout-chat--tier-said private)

@@ -267,7 +267,7 @@ near the question.\nM-x passepartout-rescan reads them again.\n"))
           (seq-mapcat (lambda (key)
                         (and (plist-member chat key)
                              (list key (plist-get chat key))))
-                      '(:settings :attached :history :older :more :private :file
+                      '(:settings :attached :pictures :history :older :more :private :file
                                  :project))))))
 
 ;;;###autoload

@@ -566,6 +566,7 @@ of this one in passepartout-directories"))))
      (and cascade `(:cascade ,cascade))
      (passepartout-events--cascades)
      (passepartout-events--selector)
+     (passepartout-events--picture-models)
      (and permissions
           `(:permissions
             ,(mapcar (lambda (entry)
@@ -647,6 +648,11 @@ of this one in passepartout-directories"))))
   "Return the cascades of slots as a plist."
   (let ((cascades (default-value 'passepartout-cascades)))
     (and cascades `(:cascades ,cascades))))
+
+(defun passepartout-events--picture-models ()
+  "Return the models that take pictures, as you have said, as a plist."
+  (let ((models (default-value 'passepartout-picture-models)))
+    (and models `(:picture-models ,models))))
 
 (defun passepartout-events--selector ()
   "Return whether a function of yours chooses providers, and your presets."
@@ -734,6 +740,7 @@ without arguments."
        ,@(and cascade `(:cascade ,cascade))
        ,@(passepartout-events--cascades)
        ,@(passepartout-events--selector)
+       ,@(passepartout-events--picture-models)
        ,@(and keys `(:keys ,keys))))
    (lambda (payload)
      (let ((text (plist-get payload :error)))

@@ -101,6 +101,8 @@ models none is drawn anew because another provider has answered.")
              (passepartout-models--stand provider) 24)
             " "
             (passepartout-view-line (or (plist-get provider :model) "") 60))
+    (when (plist-get provider :pictures)
+      (insert (propertize ", takes pictures" 'face 'passepartout-quiet)))
     (when price
       (insert (propertize
                (format " (reads %s; price %s)"

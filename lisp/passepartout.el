@@ -179,6 +179,14 @@ Each entry is (NAME . PLIST).  PLIST has these keys:
   :risky t
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-picture-models nil
+  "Models that take pictures, each by the name that its provider has for it.
+Of the models of some makers that is known; one that nobody says it of
+is sent none, and the question with a picture is not asked of it."
+  :type '(repeat (string :tag "Model"))
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-presets nil
   "Presets that you defined in Lisp, beside those of the file presets.org.
 Each entry is (NAME . PLIST) with the keys :model, :tools, :prompt,

@@ -27,6 +27,7 @@ pub mod money;
 pub mod org;
 pub mod outside;
 pub mod page;
+pub mod picture;
 pub mod policy;
 pub mod port;
 pub mod preset;

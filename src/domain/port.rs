@@ -9,6 +9,7 @@ use crate::domain::gate::plan::Tried;
 use crate::domain::id::{NodeId, TurnId};
 use crate::domain::label::{Labels, Privacy};
 use crate::domain::outside::{Outside, Piece};
+use crate::domain::picture::Picture;
 use crate::domain::scope::Scope;
 use crate::domain::signal::Role;
 use crate::domain::turn::Act;
@@ -67,6 +68,8 @@ pub enum Message {
         /// What it came to.
         text: String,
     },
+    /// A picture that goes along with the human's next words. It belongs to their turn, and to no later one.
+    Picture(Picture),
 }
 
 /// One tool as providers are told of it.
@@ -116,6 +119,21 @@ pub struct Prompt {
     pub asking: u64,
     /// So many tokens, as we count them, it was found to have room for, whoever may be asked; 0 when that is not known.
     pub room: usize,
+}
+
+impl Prompt {
+    /// Returns the pictures in it.
+    pub fn pictures(&self) -> impl Iterator<Item = &Picture> {
+        pictures(&self.messages)
+    }
+}
+
+/// Returns the pictures among messages.
+pub fn pictures(messages: &[Message]) -> impl Iterator<Item = &Picture> {
+    messages.iter().filter_map(|message| match message {
+        Message::Picture(picture) => Some(picture),
+        Message::Text { .. } | Message::Calls { .. } | Message::Result { .. } => None,
+    })
 }
 
 /// What the heading at point takes with all that is below it. It is told as it stands, or not at all.
@@ -353,6 +371,10 @@ pub trait Profile: Send + Sync {
     fn locality(&self) -> Locality;
     /// Returns where requests go, for the human who confirms the first one.
     fn url(&self) -> String;
+    /// Returns whether its model takes pictures; `None` where nobody says that it does, and then it is given none.
+    fn takes_pictures(&self) -> Option<bool> {
+        None
+    }
     /// Says to people what stands in for a model, where none is asked and that is not plain from its name.
     fn stands_in(&self) -> Option<String> {
         None

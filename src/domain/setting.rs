@@ -63,6 +63,7 @@ pub const OPTIONS: &[(&str, Stand, Counts)] = &[
     ("passepartout-module-file", Never("it names a program"), FromStart),
     ("passepartout-notify", Never("it decides what is shown outside of Emacs"), AtOnce),
     ("passepartout-permissions", Never("it decides what tools may do"), FromStart),
+    ("passepartout-picture-models", Never(SENT), FromStart),
     ("passepartout-plan-agenda", May, AtOnce),
     ("passepartout-plan-hours", Guards("for how long a plan can be approved"), FromStart),
     ("passepartout-presets", Never("it decides who is asked, and with which tools"), FromStart),

@@ -56,6 +56,8 @@ pub struct ProviderSettings {
     pub selector: bool,
     /// The presets that were defined in Emacs, by name, or what is wrong with them.
     pub presets: Vec<(String, Result<Preset, String>)>,
+    /// Models that take pictures, as the user says, whoever serves them.
+    pub picture_models: Vec<String>,
 }
 
 impl ProviderSettings {
@@ -98,6 +100,11 @@ impl ProviderSettings {
         }
         if !slots.is_empty() {
             self.slots = slots;
+        }
+        let models = settings.list_at("picture-models").iter().filter_map(Sexp::as_text);
+        let models: Vec<String> = models.map(str::to_string).collect();
+        if !models.is_empty() {
+            self.picture_models = models;
         }
         if settings.get("selector").is_some() {
             self.selector = settings.flag_at("selector");
@@ -215,6 +222,8 @@ pub struct Config {
     pub selector: bool,
     /// The presets that were defined in Emacs, by name, or what is wrong with them.
     pub presets: Vec<(String, Result<Preset, String>)>,
+    /// Models that take pictures, as the user says.
+    pub picture_models: Vec<String>,
     /// What makes vectors of meaning.
     pub embedding: EmbeddingSetting,
     /// From which cosine on a node counts as near, from 0 to 1.
@@ -315,6 +324,7 @@ pub const READ: &[&str] = &[
     "PROVIDER_CASCADE_PLAN",
     "PROVIDER_CASCADE_CHAT",
     "PROVIDER_CASCADE_BACKGROUND",
+    "PICTURE_MODELS",
     "OLLAMA_HOST",
     "LLAMA_HOST",
     "LOCAL_BASE_URL",
@@ -515,6 +525,7 @@ impl Config {
             providers: Vec::new(),
             selector: false,
             presets: Vec::new(),
+            picture_models: Vec::new(),
             embedding: EmbeddingSetting::default(),
             semantic_threshold: crate::domain::embed::NEAR,
             permissions: BTreeMap::new(),
@@ -584,6 +595,7 @@ impl Config {
             (Slot::Background, "PROVIDER_CASCADE_BACKGROUND"),
         ];
         self.slots = slots.into_iter().filter_map(|(slot, name)| Some((slot, list(name)?))).collect();
+        self.picture_models = list("PICTURE_MODELS").unwrap_or_default();
         let tags: Option<Vec<String>> = list("PRIVACY_FILTER_TAGS");
         if let Some(tags) = tags {
             self.private_tags.clear();
@@ -795,6 +807,7 @@ impl Config {
         self.notices.extend(providers.take(settings));
         (self.cascade, self.slots, self.providers) = (providers.cascade, providers.slots, providers.declared);
         (self.selector, self.presets) = (providers.selector, providers.presets);
+        self.picture_models = providers.picture_models;
         if settings.get("private-tags").is_some() {
             self.private_tags.clear();
             for entry in settings.list_at("private-tags") {
@@ -884,6 +897,7 @@ impl Config {
             models: BTreeMap::new(),
             selector: self.selector,
             presets: self.presets.clone(),
+            picture_models: self.picture_models.clone(),
         }
     }
 

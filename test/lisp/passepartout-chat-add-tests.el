@@ -416,5 +416,166 @@ Each of TEXTS is (NAME MODE TEXT)."
                                      :object-type 'alist :array-type 'list)))))
       (should (equal tools '("memory-read" "message"))))))
 
+;;;; Pictures
+
+(defconst passepartout-chat-add-tests--png
+  (unibyte-string #x89 ?P ?N ?G 13 10 26 10 0 0 0 13 ?I ?H ?D ?R
+                  0 0 2 #x80 0 0 1 #xe0)
+  "The header of a picture of 640 by 480 pixels.")
+
+(defun passepartout-chat-add-tests--write (bytes file)
+  "Write BYTES to FILE as they are; return FILE."
+  (let ((coding-system-for-write 'binary))
+    (write-region bytes nil file nil 'silent))
+  file)
+
+(ert-deftest passepartout-chat-add-a-picture-is-known-by-its-first-bytes ()
+  (let ((file (make-temp-file "picture" nil ".txt")))
+    (unwind-protect
+        (dolist (case `((,passepartout-chat-add-tests--png "PNG")
+                        (,(unibyte-string #xff #xd8 #xff #xe0) "JPEG")
+                        ("GIF87a" "GIF") ("GIF89a..." "GIF")
+                        ("RIFF\1\2\3\4WEBPVP8 " "WebP")
+                        ("RIFF\1\2\3\4WAVE" nil) ("GIF88a" nil) ("PNG" nil)
+                        ("" nil) ("* A\n" nil)))
+          (passepartout-chat-add-tests--write (car case) file)
+          (should (equal (passepartout-chat-add--picture-kind file)
+                         (nth 1 case))))
+      (delete-file file))))
+
+(defmacro passepartout-chat-add-tests--with-picture (&rest body)
+  "Run BODY in a new chat of a project, with `file', a picture in it."
+  (declare (indent 0) (debug t))
+  `(let* ((folder (file-name-as-directory (make-temp-file "project" t)))
+          (file (passepartout-chat-add-tests--write
+                 passepartout-chat-add-tests--png
+                 (expand-file-name "desk.png" folder)))
+          (passepartout-project folder))
+     (unwind-protect
+         (passepartout-fake-with
+           (passepartout-chat t)
+           ,@body)
+       (delete-directory folder t))))
+
+(defun passepartout-chat-add-tests--lines ()
+  "Return the ends of the lines of this chat about what goes along."
+  (let (lines)
+    (dolist (line (split-string (passepartout-chat-add-tests--text) "\n"))
+      (when (string-match "\\`- Goes along :: .*/\\(desk.*\\)\\'" line)
+        (push (match-string 1 line) lines)))
+    (nreverse lines)))
+
+(ert-deftest passepartout-chat-add-a-picture-goes-by-its-name-and-the-core-says-the-rest ()
+  (passepartout-chat-add-tests--with-picture
+    (passepartout-chat-add-file file)
+    (should (equal (passepartout-chat-add-tests--lines)
+                   '("desk.png]] (PNG, 24 bytes)")))
+    (should (equal (plist-get (car (passepartout-fake-sent :picture)) :file)
+                   file))
+    (passepartout-fake-answer
+     :picture '(:name "desk.png" :kind "PNG" :bytes 24 :width 640 :height 480
+                :tokens 1032))
+    (let ((line "desk.png]] (PNG, 640×480, 24 bytes, about 1032 tokens)"))
+      (should (equal (passepartout-chat-add-tests--lines) (list line)))
+      ;; Added once more it stands there once.
+      (passepartout-chat-add-file file)
+      (should (equal (passepartout-chat-add-tests--lines) (list line)))
+      (let ((payload (passepartout-chat-add-tests--ask "What is it?")))
+        (should (equal (plist-get payload :pictures) `((:file ,file))))
+        (should-not (plist-get payload :attached))
+        (should-not (plist-get payload :private))
+        (should (equal (plist-get payload :text) "What is it?")))
+      (should (equal (passepartout-chat-add-tests--lines) (list line))))
+    ;; It belongs to its turn, and later ones are told that there was one.
+    (let ((session (passepartout-chat--session)))
+      (passepartout-fake-inject :event '(:action :turn-started :turn "t") session)
+      (passepartout-fake-inject :stream-chunk '(:turn "t" :text "A desk.")
+                                session)
+      (passepartout-fake-inject
+       :response '(:action :turn-done :turn "t" :status "answered") session))
+    (let ((payload (passepartout-chat-add-tests--ask "And now?")))
+      (should-not (plist-get payload :pictures))
+      (should (string-match-p
+               "\\`What is it\\?\n+(The picture .*desk\\.png went along with this; it is not sent again\\.)\\'"
+               (plist-get (car (plist-get payload :history)) :text))))))
+
+(ert-deftest passepartout-chat-add-a-private-picture-marks-its-question ()
+  (passepartout-chat-add-tests--with-picture
+    (passepartout-chat-add-file file)
+    (passepartout-fake-answer
+     :picture '(:name "desk.png" :kind "PNG" :bytes 24 :width 640 :height 480
+                :tokens 1032 :private t :why "the heading “A” has it"))
+    (should (equal (passepartout-chat-add-tests--lines)
+                   '("desk.png]] (PNG, 640×480, 24 bytes, about 1032 tokens, private)")))
+    (should (eq t (plist-get (passepartout-chat-add-tests--ask "What is it?")
+                             :private)))))
+
+(ert-deftest passepartout-chat-add-a-picture-that-cannot-go-is-taken-out-again ()
+  (passepartout-chat-add-tests--with-picture
+    (passepartout-chat-add-file file)
+    (passepartout-fake-answer :picture '(:error "desk.png is not read"))
+    (should-not (passepartout-chat-add-tests--lines))
+    (should-not (plist-get (passepartout-chat-add-tests--ask "What is it?")
+                           :pictures))))
+
+(ert-deftest passepartout-chat-add-a-picture-is-taken-out-like-anything-else ()
+  (passepartout-chat-add-tests--with-picture
+    (passepartout-chat-add-file file)
+    (goto-char (point-min))
+    (search-forward "- Goes along")
+    (passepartout-chat-along-remove)
+    (should-not (passepartout-chat-add-tests--lines))
+    ;; What the core says of it comes too late.
+    (passepartout-fake-answer
+     :picture '(:kind "PNG" :bytes 24 :width 640 :height 480 :tokens 1032))
+    (should-not (passepartout-chat-add-tests--lines))
+    (should-not (plist-get (passepartout-chat-add-tests--ask "What is it?")
+                           :pictures))))
+
+(ert-deftest passepartout-chat-add-a-picture-that-a-question-names ()
+  (passepartout-chat-add-tests--with-picture
+    (let ((payload (passepartout-chat-add-tests--ask "What is @desk.png?")))
+      (should (equal (plist-get payload :pictures) `((:file ,file))))
+      (should-not (plist-get payload :attached)))
+    (passepartout-fake-answer
+     :picture '(:kind "PNG" :bytes 24 :width 640 :height 480 :tokens 1032))
+    (should (equal (passepartout-chat-add-tests--lines)
+                   '("desk.png]] (PNG, 640×480, 24 bytes, about 1032 tokens)")))
+    ;; The saved chat has a link, which is all that is there after a restart.
+    (setq passepartout-chat--along nil)
+    (goto-char (point-min))
+    (search-forward "What is")
+    (delete-region (line-beginning-position) (line-end-position))
+    (insert "* And what is it now?")
+    (passepartout-chat-send t)
+    (should (equal (plist-get (car (last (passepartout-fake-sent :user-input)))
+                              :pictures)
+                   `((:file ,file))))
+    (let ((passepartout-module--transport
+           (append '(:tag "other") passepartout-module--transport)))
+      (should-error (passepartout-chat-add-file file) :type 'user-error))))
+
+(ert-deftest passepartout-chat-add-real-a-picture-is-sent-as-a-picture ()
+  (passepartout-real-with
+    (passepartout-real-write "project/a.txt" "x")
+    (let ((file (passepartout-chat-add-tests--write
+                 passepartout-chat-add-tests--png
+                 (passepartout-real-file "project/desk.png")))
+          (passepartout-picture-models '("fake-1")))
+      (passepartout-real-serve '((text "A desk.")))
+      (passepartout-real-start)
+      (passepartout-chat)
+      (passepartout-chat-add-file file)
+      (passepartout-real-ask "What is it?")
+      (should (string-search "A desk." (passepartout-real-answer 1)))
+      (should (string-search
+               (concat "data:image/png;base64,"
+                       (base64-encode-string passepartout-chat-add-tests--png t))
+               (passepartout-real-read "model/1.json")))
+      (with-current-buffer (passepartout-real-chat)
+        (should (string-match-p
+                 "desk\\.png\\]\\] (PNG, 640×480, 24 bytes, about 1032 tokens)$"
+                 (buffer-string)))))))
+
 (provide 'passepartout-chat-add-tests)
 ;;; passepartout-chat-add-tests.el ends here

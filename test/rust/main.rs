@@ -61,6 +61,7 @@ mod own_tools;
 mod owner;
 mod past_words;
 mod peers;
+mod pictures;
 mod pipes;
 mod plans;
 mod presets;

@@ -62,6 +62,7 @@ fn config(dialect: Dialect, url: &str) -> ProviderConfig {
         key: Some(Secret::new(KEY.into())),
         local: false,
         effort: None,
+        pictures: None,
     }
 }
 

@@ -282,11 +282,11 @@ fn a_conversation_of_an_earlier_version_is_read_and_names_no_skill() {
     for (setting, under) in [(setting.clone(), setting.under), (Setting::default(), None)] {
         let mut kept = record::conversation(&Conversation::empty(), &setting);
         assert_eq!(
-            record::read_conversation(&kept),
+            record::read_conversation(&kept, &[]),
             Some((Conversation::empty(), Setting { under, ..setting.clone() }))
         );
         kept.as_object_mut().expect("an object").remove("under");
-        let (_, read) = record::read_conversation(&kept).expect("it is read");
+        let (_, read) = record::read_conversation(&kept, &[]).expect("it is read");
         assert_eq!(read, Setting { under: None, ..setting });
     }
 }

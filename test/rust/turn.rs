@@ -395,7 +395,7 @@ async fn no_prompt_of_a_turn_is_longer_than_the_window() {
         .iter()
         .filter_map(|message| match message {
             Message::Result { text, .. } => Some(text.as_str()),
-            Message::Text { .. } | Message::Calls { .. } => None,
+            Message::Text { .. } | Message::Calls { .. } | Message::Picture(_) => None,
         })
         .collect();
     let said = "left out, for lack of room.";
@@ -731,7 +731,7 @@ async fn calls_without_a_name_of_their_own_get_one() {
         .iter()
         .filter_map(|message| match message {
             Message::Result { call, .. } => Some(call.as_str()),
-            Message::Text { .. } | Message::Calls { .. } => None,
+            Message::Text { .. } | Message::Calls { .. } | Message::Picture(_) => None,
         })
         .collect();
     assert_eq!(results, ["c", "call-2", "call-3", "call-1"]);

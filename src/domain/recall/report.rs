@@ -17,7 +17,7 @@ pub fn report_with(messages: &[Message], whole: &dyn Fn(&str) -> bool) -> Option
     for message in messages.iter().rev() {
         match message {
             Message::Result { tool, text, .. } => lines.push(sentence(tool, text, whole(tool))),
-            Message::Text { .. } | Message::Calls { .. } => break,
+            Message::Text { .. } | Message::Calls { .. } | Message::Picture(_) => break,
         }
     }
     lines.reverse();

@@ -85,7 +85,7 @@ impl Earlier {
     fn of_messages(messages: &[Message], privacy: Privacy) -> Earlier {
         let texts = messages.iter().filter_map(|message| match message {
             Message::Text { role, text } => Some((*role, text.as_str())),
-            Message::Calls { .. } | Message::Result { .. } => None,
+            Message::Calls { .. } | Message::Result { .. } | Message::Picture(_) => None,
         });
         Earlier::of_texts(texts, privacy)
     }

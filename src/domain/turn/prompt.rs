@@ -192,7 +192,7 @@ fn tokens_of_tool(tool: &ToolSpec, tokens: &dyn CountTokens) -> usize {
 }
 
 /// Returns the tokens of one message.
-pub(super) fn tokens_of(message: &Message, tokens: &dyn CountTokens) -> usize {
+pub fn tokens_of(message: &Message, tokens: &dyn CountTokens) -> usize {
     match message {
         Message::Text { text, .. } => tokens.count(text),
         Message::Calls { text, calls, thinking } => {
@@ -203,6 +203,7 @@ pub(super) fn tokens_of(message: &Message, tokens: &dyn CountTokens) -> usize {
             tokens.count(text) + tokens.count(&thinking.text()) + calls.iter().map(each).sum::<usize>()
         }
         Message::Result { call, text, .. } => tokens.count(call) + tokens.count(text),
+        Message::Picture(picture) => picture.tokens().saturating_add(tokens.count(&picture.told())),
     }
 }
 
@@ -298,6 +299,7 @@ const TOOLS: &str = "tools";
 const EARLIER: &str = "earlier turns, by title";
 const WHOLE: &str = "earlier turns, whole";
 const QUESTION: &str = "question";
+const PICTURES: &str = "pictures";
 
 /// Returns what people call the parts of a prompt, each with its tokens; empty ones are left out. `past` says which of its
 /// messages are turns that are over.
@@ -314,10 +316,14 @@ pub fn sections(prompt: &Prompt, past: &Past, tokens: &dyn CountTokens) -> Vec<(
     let (listed, whole) = past.lengths();
     let sizes: Vec<usize> = prompt.messages.iter().map(|message| tokens_of(message, tokens)).collect();
     let sum = |from: usize, count: usize| sizes.iter().skip(from).take(count).sum::<usize>();
+    let is_picture = |message: &Message| matches!(message, Message::Picture(_));
+    let pictures = prompt.messages.iter().zip(&sizes).filter(|(message, _)| is_picture(message));
+    let pictures = pictures.map(|(_, tokens)| tokens).sum::<usize>();
     let said = [
         (EARLIER, sum(0, listed)),
         (WHOLE, sum(listed, whole)),
-        (QUESTION, sum(listed.saturating_add(whole), usize::MAX)),
+        (QUESTION, sum(listed.saturating_add(whole), usize::MAX).saturating_sub(pictures)),
+        (PICTURES, pictures),
     ];
     let all = [(TOOLS, tools)].into_iter().chain(parts).chain(said);
     all.filter(|(_, tokens)| *tokens > 0).collect()
@@ -368,6 +374,7 @@ pub fn shown(prompt: &Prompt) -> String {
                 }
             }
             Message::Result { tool, text, .. } => out.push_str(&format!("\nRESULT of {tool}\n{text}\n")),
+            Message::Picture(picture) => out.push_str(&format!("\nPICTURE\n{picture}, BLAKE3 {}\n", picture.hash())),
         }
     }
     out.push_str("\nTOOLS\n");

@@ -10,7 +10,7 @@ use crate::domain::hash::ContentHasher;
 use crate::domain::id::ActionHash;
 use crate::domain::label::{Labels, Privacy, Provenance};
 use crate::domain::port::{
-    Answered, Call, Completion, Ended, Locality, LogLevel, Message, ModelFailure, Prompt, Sink, Streamed,
+    Answered, Call, Completion, Ended, Locality, LogLevel, Message, ModelFailure, Prompt, Sink, Streamed, pictures,
 };
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Role, Signal};
@@ -50,6 +50,9 @@ pub(super) enum By {
 
 /// What stands in the place of a tool where notes were sent with a prompt.
 const MARKED: &str = "context";
+
+/// What stands in the place of a tool where pictures were sent with a prompt.
+const PICTURES: &str = "picture";
 
 /// What a model is told beside others whose call would ask the user.
 const NOT_ASKED: &str = "Not carried out: the user would have to be asked first, and nobody is while several models answer \
@@ -171,6 +174,7 @@ impl Turn {
                 conversation.take_outside(&read);
                 conversation.local = locality != Locality::Remote;
                 self.tell_marked(&marked);
+                self.tell_pictures(&completion);
                 self.report.usage += completion.usage.unwrap_or_default();
                 self.report.taken = Some(self.taken).filter(|taken| locality != Locality::Builtin && taken.most > 0);
                 self.report.answered_by = Some((completion.provider.clone(), completion.model.clone()));
@@ -210,6 +214,16 @@ impl Turn {
         let opinions = vec![Opinion { gate: "dispatcher".to_string(), priority: 150, verdict }];
         let trace = Some(Trace { action, opinions });
         self.deed(MARKED.to_string(), summary, trace, "sent, and counted".to_string(), None);
+    }
+
+    /// Says in the trace which pictures a model was sent, and which model.
+    fn tell_pictures(&mut self, completion: &Completion) {
+        let sent: Vec<String> = pictures(&self.report.conversation.messages).map(ToString::to_string).collect();
+        if sent.is_empty() || self.report.deeds.iter().any(|deed| deed.tool == PICTURES) {
+            return;
+        }
+        let summary = format!("{} went to {}, {}", sent.join(", "), completion.provider, completion.model);
+        self.deed(PICTURES.to_string(), summary, None, "sent with the question".to_string(), None);
     }
 
     /// Judges every call of an answer, whose texts have these labels. `Err` says that one was rejected; every call then

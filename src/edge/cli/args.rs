@@ -159,6 +159,9 @@ pub enum Command {
         /// Have so many models answer, side by side.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=MOST as i64))]
         fork: Option<u8>,
+        /// Send this picture along; it can be said again for more.
+        #[arg(long, value_name = "FILE")]
+        picture: Vec<PathBuf>,
         /// Where things are.
         #[command(flatten)]
         place: Place,
@@ -338,6 +341,9 @@ pub enum Command {
         /// Ask with this preset of yours: its model, tools, prompt and budget.
         #[arg(long)]
         preset: Option<String>,
+        /// Send this picture along; it can be said again for more.
+        #[arg(long, value_name = "FILE")]
+        picture: Vec<PathBuf>,
         /// Where things are.
         #[command(flatten)]
         place: Place,
@@ -822,6 +828,7 @@ const ONE_VALUE: &[&str] = &[
     "--since",
     "--by",
     "--preset",
+    "--picture",
     "--provider",
     "--key-in",
     "--key-from",

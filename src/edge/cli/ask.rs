@@ -20,7 +20,7 @@ use crate::edge::engine::boot::Keep;
 use crate::edge::engine::delegation::Reported;
 use crate::edge::engine::once::Once;
 use crate::edge::engine::record::Finished;
-use crate::edge::engine::turns::{Ask, Decided};
+use crate::edge::engine::turns::{Ask, Decided, PictureSource};
 use crate::edge::plan_text;
 use crate::edge::stderr::complain;
 use crate::edge::store::owner_of;
@@ -75,6 +75,14 @@ pub(super) struct Manner {
     pub preset: Option<String>,
     /// Only the answer is printed; what else is to be said goes to standard error.
     pub bare: bool,
+    /// The files of pictures that go along, by their whole names.
+    pub pictures: Vec<String>,
+}
+
+/// Returns files by their whole names: who owns the store may stand in another folder.
+pub(super) fn whole(files: Vec<PathBuf>) -> Vec<String> {
+    let whole = |file: PathBuf| std::path::absolute(&file).unwrap_or(file).to_string_lossy().into_owned();
+    files.into_iter().map(whole).collect()
 }
 
 pub(super) fn ask(text: String, place: &Place, manner: &Manner, out: &mut dyn Write) -> Result<u8, Failure> {
@@ -177,7 +185,7 @@ fn by_owner(
                 chosen => chosen?,
             }
         }
-        let turned = match owner.ask(text, project.as_deref(), once).await {
+        let turned = match owner.ask(text, project.as_deref(), once, &manner.pictures).await {
             Err(why) if owner.is_gone() => return Ok(Asked::Lost(why)),
             turned => turned?,
         };
@@ -307,6 +315,7 @@ fn here(
             older: Default::default(),
             folder,
             attached: Vec::new(),
+            pictures: manner.pictures.iter().cloned().map(PictureSource::File).collect(),
             wishes: Default::default(),
         };
         let own = ask.origin.session.clone();

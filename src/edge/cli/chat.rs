@@ -278,6 +278,7 @@ fn here(place: &Place, talk: &mut Talk, out: &mut dyn Write) -> Result<u8, Failu
                 older: Default::default(),
                 folder,
                 attached: Vec::new(),
+                pictures: Vec::new(),
                 wishes: Default::default(),
             };
             let (turn, mut answer) = (engine.new_turn(), String::new());

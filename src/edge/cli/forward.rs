@@ -338,8 +338,16 @@ impl Owner {
     ///
     /// # Errors
     /// When the owner ended.
-    pub async fn ask(&mut self, text: &str, project: Option<&Path>, once: Option<&str>) -> Result<Turned, Failure> {
+    pub async fn ask(
+        &mut self,
+        text: &str,
+        project: Option<&Path>,
+        once: Option<&str>,
+        pictures: &[String],
+    ) -> Result<Turned, Failure> {
         let payload = Plist::new().text("text", text).flag("waits", true).maybe("once", once);
+        let pictures = pictures.iter().map(|file| Plist::new().text("file", file.as_str()).build());
+        let payload = payload.list("pictures", pictures);
         let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
         self.event("user-input", payload).await?;
         self.turn().await
@@ -621,7 +629,7 @@ pub(super) mod tests {
         let joined = Joined { incoming: Incoming::new(reader), writer, process: Some(std::process::id()), doubt: None };
         let mut owner = Owner { joined, requests: 0, gone: false };
         let begun = tokio::time::Instant::now();
-        let failed = owner.ask("what is open?", None, None).await.err().expect("it is not waited for");
+        let failed = owner.ask("what is open?", None, None, &[]).await.err().expect("it is not waited for");
         assert_eq!((begun.elapsed().as_secs(), failed.status), (SILENCE.as_secs(), FAILED));
         let own = format!("Process {}, which owns the store, has not answered for 10 seconds", std::process::id());
         assert!(failed.text.starts_with(&own) && failed.text.contains("before you ask again"), "{}", failed.text);

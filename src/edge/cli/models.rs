@@ -113,7 +113,7 @@ fn all_json(standings: &[Standing], lists: &[Listing], order: &[String]) -> Valu
     let standing = |Standing { stand, context, price }: &Standing| {
         json!({
             "name": stand.name, "state": stand.state, "why": stand.why, "model": stand.model, "context": context,
-            "price": price,
+            "price": price, "pictures": stand.pictures,
         })
     };
     let model = |Known { name, context, price, set }: &Known| json!({ "name": name, "context": context, "price": price, "set": set });

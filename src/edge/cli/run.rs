@@ -3,7 +3,7 @@
 use crate::domain::turn::consensus::Mode;
 use crate::edge::cli::acp::run_acp;
 use crate::edge::cli::args::{Arguments, Command, ContextCommands, GateCommands, Place, Rules};
-use crate::edge::cli::ask::{Manner, ask, of_several, question};
+use crate::edge::cli::ask::{Manner, ask, of_several, question, whole};
 use crate::edge::cli::audit::{run_audit, run_why};
 use crate::edge::cli::backup::{run_backup, run_restore};
 use crate::edge::cli::cassette::run_cassette;
@@ -156,9 +156,10 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
             run_gateway(command.unwrap_or(Gateways::List { place, json }), out)
         }
         Command::Servers { place, json } => run_servers(&place, json, out),
-        Command::Ask { text, preset, consensus, fork, place, json } => {
+        Command::Ask { text, preset, consensus, fork, picture, place, json } => {
             let several = consensus.map(|count| (Mode::Consensus, count)).or(fork.map(|count| (Mode::Fork, count)));
-            ask(of_several(question("ask", &text)?, several), &place, &Manner { json, preset, bare: false }, out)
+            let manner = Manner { json, preset, bare: false, pictures: whole(picture) };
+            ask(of_several(question("ask", &text)?, several), &place, &manner, out)
         }
         Command::Repl { place, json } => run_repl(&place, json, out),
         Command::Tui { place, theme } => run_tui(&place, theme.as_deref()),
@@ -176,10 +177,11 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<u8, Failure> {
             run_doctor(&place, &Wanted { fix, providers, gates, json }, out)
         }
         Command::Daemon { place, wait, log_private } => run_daemon(&place, wait, log_private),
-        Command::Send { text, preset, place, json } => {
-            ask(question("send", &text)?, &place, &Manner { json, preset, bare: true }, out)
+        Command::Send { text, preset, picture, place, json } => {
+            let manner = Manner { json, preset, bare: true, pictures: whole(picture) };
+            ask(question("send", &text)?, &place, &manner, out)
         }
-        Command::Chat { preset, place, json } => run_chat(&place, &Manner { json, preset, bare: false }, out),
+        Command::Chat { preset, place, json } => run_chat(&place, &Manner { json, preset, ..Manner::default() }, out),
         Command::Backup { file, store, memex, with_keys, json } => {
             run_backup((&file, store), (memex, with_keys), json, out)
         }

@@ -140,6 +140,7 @@ pub fn server(config: &Config, vault: &Vault) -> Option<ProviderConfig> {
         model: setting.model.clone().unwrap_or_else(|| backend.default_model().to_string()),
         local: local || declared,
         effort: None,
+        pictures: None,
     })
 }
 

@@ -59,7 +59,7 @@ impl Engine {
     /// Returns the files that an address may name: itself, what it names from the folder of the question, and what in it
     /// begins as a folder of the memex does; each with and without what stands behind it there, such as lines. `None` where
     /// there are more ways to read it than are looked at.
-    fn files_named(&self, named: &str, folder: Option<&Path>) -> Option<BTreeSet<String>> {
+    pub(super) fn files_named(&self, named: &str, folder: Option<&Path>) -> Option<BTreeSet<String>> {
         let at_home = named.strip_prefix("~/").map(|rest| self.config.home.join(rest));
         let at_home = at_home.as_deref().and_then(Path::to_str);
         let mut ways = vec![named];

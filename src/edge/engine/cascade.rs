@@ -67,6 +67,8 @@ pub struct Stand {
     pub why: String,
     /// The model that it is asked for; empty when it is none.
     pub model: String,
+    /// Whether that takes pictures; `None` where nobody says it.
+    pub pictures: Option<bool>,
 }
 
 /// An order of providers, with the models that were chosen for some of them.
@@ -278,7 +280,7 @@ impl Engine {
                 }
                 (None, _) => ("ready", String::new()),
             };
-            Stand { name, locality: Some(locality), state, why, model }
+            Stand { name, locality: Some(locality), state, why, model, pictures: provider.takes_pictures() }
         });
         let left = cascade.left().into_iter().map(|error| Stand {
             name: error.provider,
@@ -286,6 +288,7 @@ impl Engine {
             state: "left-out",
             why: error.text,
             model: String::new(),
+            pictures: None,
         });
         ready.chain(left).collect()
     }
@@ -325,7 +328,8 @@ impl Stand {
             "unused" => "in no cascade",
             state => state,
         };
-        format!("{place}{state}")
+        let pictures = if self.pictures == Some(true) { ", takes pictures" } else { "" };
+        format!("{place}{state}{pictures}")
     }
 }
 

@@ -180,6 +180,7 @@ mod tests {
                 older: Default::default(),
                 folder: None,
                 attached: Vec::new(),
+                pictures: Vec::new(),
                 wishes: Default::default(),
             };
             let mut sink = |_: crate::domain::port::Streamed<'_>| {};

@@ -319,6 +319,7 @@ impl Engine {
             older: Older::default(),
             folder: None,
             attached: Vec::new(),
+            pictures: Vec::new(),
             wishes: Default::default(),
         };
         match (about.query, about.chat) {

@@ -172,7 +172,10 @@ impl Engine {
     pub(super) fn config_of(&self, provider: &dyn Profile) -> Option<ProviderConfig> {
         let place = self.places_of(&[provider.name().to_string()]).into_iter().next();
         place.and_then(|place| match place {
-            Place::Asked(config) => Some(ProviderConfig { model: provider.model().to_string(), ..config }),
+            Place::Asked(config) => {
+                let (model, pictures) = (provider.model().to_string(), provider.takes_pictures());
+                Some(ProviderConfig { model, pictures, ..config })
+            }
             Place::Replay { .. } | Place::Recall | Place::Left { .. } => None,
         })
     }

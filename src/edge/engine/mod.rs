@@ -47,6 +47,7 @@ pub mod org;
 pub mod outside;
 mod own_tools;
 pub mod past;
+pub mod pictures;
 pub mod planner;
 pub mod plans;
 pub mod presets;

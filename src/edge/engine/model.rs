@@ -26,6 +26,7 @@ use crate::edge::provider::cascade::{Cascade, Meter, Metered, Permit};
 use crate::edge::provider::config::ProviderConfig;
 use crate::edge::provider::http::{Clients, Limits, Timeouts};
 use crate::edge::provider::known::{Declared, Place, places};
+use crate::edge::provider::pictures::takes;
 use crate::edge::provider::recall::{RecallProvider, Source};
 use crate::edge::provider::replay::Replay;
 use crate::edge::provider::retry::Retries;
@@ -222,6 +223,9 @@ impl TurnModel<'_> {
             known.recalled.clone().and_then(|()| affords()).err()
         };
         match provider.locality() {
+            Locality::Local | Locality::Remote if let Some(why) = self.unseen(provider, prompt) => {
+                Permit::Withheld(why)
+            }
             Locality::Local | Locality::Remote if let Some(why) = too_long() => Permit::Withheld(why),
             Locality::Remote if let Some(why) = unaffordable() => Permit::Withheld(why),
             Locality::Builtin | Locality::Local => Permit::Granted,
@@ -230,6 +234,27 @@ impl TurnModel<'_> {
             Locality::Remote if self.attended => Permit::Confirm,
             Locality::Remote => Permit::Withheld(UNATTENDED.to_string()),
         }
+    }
+
+    /// Says why a provider is not sent a prompt with pictures, where nobody says that its model takes them; and who does.
+    fn unseen(&self, provider: &dyn Profile, prompt: &Prompt) -> Option<String> {
+        prompt.pictures().next()?;
+        let model = provider.model();
+        let why = match provider.takes_pictures() {
+            Some(true) => return None,
+            Some(false) => format!("a picture goes along, and its model {model} takes none"),
+            None => format!(
+                "a picture goes along, and nobody says that its model {model} takes one; if it does, name it in \
+                 passepartout-picture-models or PICTURE_MODELS"
+            ),
+        };
+        let all = self.candidates();
+        let cascade = self.engine.cascade.read().clone();
+        let other = all.providers().chain(cascade.providers()).find(|other| other.takes_pictures() == Some(true));
+        Some(match other {
+            Some(other) => format!("{why}; {} ({}) takes pictures", other.name(), other.model()),
+            None => format!("{why}; no model that is set up is known to take pictures"),
+        })
     }
 
     /// Asks the providers of a cascade, one after the other until one answers. The one way in which a turn asks any.
@@ -275,7 +300,8 @@ impl TurnModel<'_> {
         };
         let permits = |provider: &dyn Profile, prompt: &Prompt| {
             let counted = self.counted(prompt);
-            *sent.lock() = counted;
+            // What a picture takes is an estimate: a report teaches nothing of how words are counted then.
+            *sent.lock() = if prompt.pictures().next().is_some() { 0 } else { counted };
             self.permit(known, provider, prompt, counted)
         };
         let mut log = |level: LogLevel, text: String| self.engine.say(level, &text);
@@ -593,13 +619,17 @@ impl Engine {
 
     /// Does the same with these models in place of those that were chosen.
     pub(super) fn places_with(&self, names: &[String], models: &BTreeMap<String, String>) -> Vec<Place> {
-        let declared: Vec<Declared> = self.providers.read().declared.iter().map(Declared::from).collect();
+        let (declared, seeing): (Vec<Declared>, _) = {
+            let settings = self.providers.read();
+            (settings.declared.iter().map(Declared::from).collect(), settings.picture_models.clone())
+        };
         let mut places = places(names, &declared, &self.vault);
         for place in &mut places {
-            if let Place::Asked(config) = place
-                && let Some(model) = models.get(&config.name)
-            {
-                config.model.clone_from(model);
+            if let Place::Asked(config) = place {
+                if let Some(model) = models.get(&config.name) {
+                    config.model.clone_from(model);
+                }
+                config.pictures = takes(&config.model, &seeing);
             }
         }
         places

@@ -157,6 +157,7 @@ impl Engine {
                 state: "unused",
                 why: String::new(),
                 model: config.model.clone(),
+                pictures: config.pictures,
             });
         }
         let (own, now) = (self.own_prices().0, self.clock.now());

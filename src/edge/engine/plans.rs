@@ -451,7 +451,18 @@ impl Engine {
                 "the conversation of plan {id} is not in the store, so it cannot go on; deny the plan and ask again"
             )
         })?;
-        record::read_conversation(&last.body).ok_or_else(|| {
+        let (engine, named) = (self.me.upgrade().ok_or("this program ends")?, record::pictures_of(&last.body));
+        let (pictures, privacy) = engine.pictures_again(&plan.session, named).await.map_err(|why| {
+            format!("{why}, so the conversation of plan {id} cannot go on; deny the plan and ask again")
+        })?;
+        let read = record::read_conversation(&last.body, &pictures).map(|(mut conversation, setting)| {
+            if privacy > conversation.labels.privacy {
+                // One of them became private meanwhile: what was shown is not sent.
+                (conversation.labels.privacy, conversation.contact) = (privacy, None);
+            }
+            (conversation, setting)
+        });
+        read.ok_or_else(|| {
             format!(
                 "the conversation of plan {id} was kept by an earlier version and cannot be read whole, so it cannot go on; deny the plan and ask again"
             )

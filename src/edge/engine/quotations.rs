@@ -199,6 +199,8 @@ impl Engine {
                     let args = calls.iter().flat_map(|call| call.args.values());
                     found.extend(args.filter_map(|value| self.quotation_in(value)));
                 }
+                // What stands in a picture is not read here.
+                Message::Picture(_) => {}
             }
             said = found.into_iter().max_by_key(|note| note.privacy);
             if said.as_ref().is_some_and(|note| note.privacy == Privacy::Private) {

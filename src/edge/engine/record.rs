@@ -14,6 +14,7 @@ use crate::domain::memory::store::NewRecord;
 use crate::domain::money::Micros;
 use crate::domain::money::totals::{Share, Shares, Sum};
 use crate::domain::outside::{Led, Outside, Said};
+use crate::domain::picture::Picture;
 use crate::domain::port::{Call, Message, Prompt, Thinking, Thought, ToolSpec, Usage};
 use crate::domain::signal::{Depth, Role, Sensor};
 use crate::domain::tool::Toolbox;
@@ -453,6 +454,19 @@ enum MessageRecord {
         tool: String,
         text: String,
     },
+    /// Which picture: its bytes stay where they are.
+    Picture(PictureNamed),
+}
+
+/// Which picture stood in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PictureNamed {
+    /// What people call it.
+    pub name: String,
+    /// Its file; empty where it came in a message.
+    pub file: String,
+    /// The BLAKE3 of its bytes, in hex.
+    pub hash: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -614,6 +628,10 @@ pub fn conversation(conversation: &Conversation, setting: &Setting) -> Value {
             Message::Result { call, tool, text } => {
                 MessageRecord::Result { call: call.clone(), tool: tool.clone(), text: text.clone() }
             }
+            Message::Picture(picture) => {
+                let (name, file) = (picture.name().to_string(), picture.file().to_string());
+                MessageRecord::Picture(PictureNamed { name, file, hash: picture.hash() })
+            }
         })
         .collect();
     let record = ConversationRecord {
@@ -634,22 +652,34 @@ pub fn conversation(conversation: &Conversation, setting: &Setting) -> Value {
     serde_json::to_value(record).unwrap_or(Value::Null)
 }
 
-/// Reads a conversation from the store, with what it works in and under.
-pub fn read_conversation(value: &Value) -> Option<(Conversation, Setting)> {
+/// Returns which pictures stand in a conversation in the store.
+pub fn pictures_of(value: &Value) -> Vec<PictureNamed> {
+    let messages = value.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let picture = |message: &Value| match serde_json::from_value(message.clone()) {
+        Ok(MessageRecord::Picture(named)) => Some(named),
+        Ok(_) | Err(_) => None,
+    };
+    messages.iter().filter_map(picture).collect()
+}
+
+/// Reads a conversation from the store, with what it works in and under. Its pictures are those given; without one of them
+/// it is not whole.
+pub fn read_conversation(value: &Value, pictures: &[Picture]) -> Option<(Conversation, Setting)> {
     let record: ConversationRecord = serde_json::from_value(value.clone()).ok()?;
-    let messages = record
-        .messages
-        .into_iter()
-        .map(|message| match message {
-            MessageRecord::Text { role, text } => Message::Text { role: read_role(&role), text },
-            MessageRecord::Calls { text, calls, thinking } => Message::Calls {
-                text,
-                thinking: thinking.read(),
-                calls: calls.into_iter().map(|call| Call { id: call.id, tool: call.tool, args: call.args }).collect(),
-            },
-            MessageRecord::Result { call, tool, text } => Message::Result { call, tool, text },
-        })
-        .collect::<Vec<_>>();
+    let read = |message: MessageRecord| match message {
+        MessageRecord::Text { role, text } => Some(Message::Text { role: read_role(&role), text }),
+        MessageRecord::Calls { text, calls, thinking } => Some(Message::Calls {
+            text,
+            thinking: thinking.read(),
+            calls: calls.into_iter().map(|call| Call { id: call.id, tool: call.tool, args: call.args }).collect(),
+        }),
+        MessageRecord::Result { call, tool, text } => Some(Message::Result { call, tool, text }),
+        MessageRecord::Picture(PictureNamed { file, hash, .. }) => {
+            let picture = pictures.iter().find(|known| known.file() == file && known.hash() == hash);
+            picture.cloned().map(Message::Picture)
+        }
+    };
+    let messages = record.messages.into_iter().map(read).collect::<Option<Vec<_>>>()?;
     let mut conversation = Conversation {
         past: record.past.read(&messages),
         messages,

@@ -5,10 +5,12 @@
 use crate::domain::context::pins::named_in;
 use crate::domain::gate::plan::FlightPlan;
 use crate::domain::id::{NodeId, SessionId, TurnId};
+use crate::domain::inert::exact;
 use crate::domain::label::{Labels, Privacy, Provenance, Trust};
 use crate::domain::memory::store::NewRecord;
 use crate::domain::outside::{Led, Outside, Piece, source_name};
-use crate::domain::port::{LogLevel, Message, Model, Sink};
+use crate::domain::picture::Picture;
+use crate::domain::port::{LogLevel, Message, Model, Sink, pictures};
 use crate::domain::preset::Preset;
 use crate::domain::scope::Scope;
 use crate::domain::signal::{Body, Depth, Origin, Role, Said, Sensor, Signal, Source};
@@ -17,7 +19,7 @@ use crate::domain::skill::trigger::SignalFacts;
 use crate::domain::tool::{Class, DELEGATE, SKILL_READ, Tool};
 use crate::domain::turn::consensus::{Mode, Round, Together};
 use crate::domain::turn::earlier::{Collapsed, Earlier, Older, collapse_behind};
-use crate::domain::turn::prompt::{Standing, Voice};
+use crate::domain::turn::prompt::{Standing, Voice, tokens_of};
 use crate::domain::turn::{Ahead, Conversation, Desk, Ending, Start, TurnReport, foreseen, run};
 use crate::domain::work::Work;
 use crate::edge::engine::Engine;
@@ -29,6 +31,7 @@ use crate::edge::engine::explain::{Foresight, Last};
 use crate::edge::engine::gateways::chat_of;
 use crate::edge::engine::ledger::Behalf;
 use crate::edge::engine::model::{Foreseen, Reader, TurnModel};
+use crate::edge::engine::pictures::Seen;
 use crate::edge::engine::presets::Wishes;
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
@@ -68,6 +71,8 @@ pub struct Ask {
     pub folder: Option<PathBuf>,
     /// What came along with the words and is not the user's own.
     pub attached: Vec<Attached>,
+    /// The pictures that go along.
+    pub pictures: Vec<PictureSource>,
     /// What the question says of itself: who is asked, with which tools and budget.
     pub wishes: Wishes,
 }
@@ -81,6 +86,22 @@ pub struct Attached {
     pub file: Option<String>,
     /// The text.
     pub text: String,
+}
+
+/// Where a picture is that goes along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PictureSource {
+    /// In a file of this machine, by its whole path.
+    File(String),
+    /// In the message.
+    Inline {
+        /// What it is called there.
+        name: String,
+        /// Where it is from, as far as the client says it: a path, or another address, whole.
+        file: Option<String>,
+        /// Its bytes in base64.
+        data: String,
+    },
 }
 
 impl Ask {
@@ -221,6 +242,8 @@ impl Engine {
         let forgotten = self.store_trouble.is_some() && begun;
         let said = ask.history.iter().map(|said| said.privacy).max().unwrap_or(Privacy::Open);
         let said = said.max(self.clone().attached_privacy(&ask).await).max(self.named_privacy(&ask));
+        let seen = self.pictures_of(&ask).await?;
+        let said = seen.iter().map(|seen| seen.privacy).fold(said, Privacy::max);
         let privacy = match forgotten {
             true => Privacy::Private,
             false => self.session_privacy(&ask.origin.session).await.max(said),
@@ -251,12 +274,19 @@ impl Engine {
         let more = ask.older.more;
         let older = (ask.older.named(privacy), more);
         let (along, came) = self.along(&ask.attached, privacy);
-        let words: usize = along.iter().map(String::len).sum();
-        let all = if words == 0 { ask.text.clone() } else { format!("{}{}", along.concat(), ask.text) };
-        let Collapsed { mut messages, past, whole } = self.fitting(older, ask.history, &all, most);
-        messages.extend(along.into_iter().map(|text| Message::Text { role: Role::User, text }));
+        let mut along: Vec<Message> = along.into_iter().map(|text| Message::Text { role: Role::User, text }).collect();
         let mut outside = outside;
         came.iter().for_each(|piece| outside.take(piece));
+        for Seen { picture, privacy, why } in seen {
+            self.tell_private(&ask.origin, &picture, privacy, &why);
+            // Whatever is written in it, the user did not write it for a model.
+            outside.join(&Outside::of_sources([format!("{} (a picture that came along)", picture.name())]));
+            along.push(Message::Picture(picture));
+        }
+        let asked = Message::Text { role: Role::User, text: ask.text.clone() };
+        let asked = along.iter().chain([&asked]).map(|message| tokens_of(message, self.tokens.as_ref())).sum();
+        let Collapsed { mut messages, past, whole } = self.fitting(older, ask.history, asked, most);
+        messages.extend(along);
         // While the answer is made, one that is whole may be named after all.
         let earlier = past.named.iter().cloned().chain(whole).collect();
         let (engine, origin, folder) = (self.clone(), ask.origin.clone(), ask.folder.clone());
@@ -266,6 +296,19 @@ impl Engine {
             engine.tightened(scope, below.as_deref())
         });
         Ok((Start::Words { signal, history: messages, past, outside }, scope.await, earlier))
+    }
+
+    /// Has the user told how private a picture is, and why.
+    fn tell_private(&self, origin: &Origin, picture: &Picture, privacy: Privacy, why: &str) {
+        let why = if origin.rights.see_private { format!(": {why}") } else { String::new() };
+        let so = match privacy {
+            Privacy::Open => return,
+            Privacy::Warn => "It may go to models elsewhere all the same.",
+            Privacy::Ask if self.is_shared(&origin.session) => "You let it go to models elsewhere.",
+            Privacy::Ask => "So only models that run here are asked; /share lets it go elsewhere.",
+            Privacy::Private => "So only models that run here are asked.",
+        };
+        self.tell(&origin.session, exact(&format!("{} is private{why}. {so}", picture.name())));
     }
 
     /// Returns what came along with a question, each text as a model is told it, and as text from outside: whoever sends it,
@@ -360,7 +403,9 @@ impl Engine {
         let together = together.or_else(|| under.as_ref().and_then(Under::together));
         let by = self.occasion(&start, facts, focus.as_ref(), (now, reader.is_none()));
         // Words alone are answered by a skill, and not where the user wants several models to answer.
-        let alone = matches!(start, Start::Words { .. }) && under.is_none() && together.is_none();
+        // Nor does a skill see a picture.
+        let seeing = matches!(&start, Start::Words { history, .. } if pictures(history).next().is_some());
+        let alone = matches!(start, Start::Words { .. }) && under.is_none() && together.is_none() && !seeing;
         let handled = if alone { self.handled(&by).await } else { None };
         // No model answers a command.
         if alone && set_off == Sensor::UserCommand && handled.is_none() {
@@ -611,11 +656,12 @@ impl Engine {
         finished
     }
 
-    /// Returns a conversation as it stands in a prompt of at most so many tokens, with room left for memory and tools: its
+    /// Returns a conversation as it stands in a prompt of at most so many tokens, with room left for memory, tools and the
+    /// tokens of what is `asked`: its
     /// newest turns whole, the others by their titles.
-    fn fitting(&self, older: (Vec<Earlier>, bool), history: Vec<Said>, asked: &str, most: usize) -> Collapsed {
+    fn fitting(&self, older: (Vec<Earlier>, bool), history: Vec<Said>, asked: usize, most: usize) -> Collapsed {
         let factor = self.greatest_factor(&self.cascade.read());
-        let reserved = self.memory_budget(most) + OVERHEAD + self.tokens.count(asked);
+        let reserved = self.memory_budget(most) + OVERHEAD + asked;
         let room = factor.ours(most).saturating_sub(reserved);
         let (older, more) = older;
         collapse_behind(older, more, history, room, self.tokens.as_ref())

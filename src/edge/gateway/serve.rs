@@ -368,6 +368,7 @@ async fn answer(
         older: Default::default(),
         folder: None,
         attached: Vec::new(),
+        pictures: Vec::new(),
         wishes: Default::default(),
     };
     let report = engine.ask(ask, engine.new_turn(), &mut |_| {}).await.report;

@@ -139,6 +139,10 @@ fn may(prompt: &Prompt, provider: &dyn Provider, permits: Permits<'_>) -> Result
              use a model that runs here, or ask in a new chat without them"
                 .into(),
         )),
+        // It would answer as if there were none.
+        (_, Locality::Builtin) if prompt.pictures().next().is_some() => {
+            Err(Shut::Skip("not asked: it sees no pictures".to_string()))
+        }
         (_, Locality::Builtin) => Ok(()),
         // Whether the user lets in what asks is for the permits to say.
         (Privacy::Private, Locality::Local)

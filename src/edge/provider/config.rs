@@ -113,6 +113,8 @@ pub struct ProviderConfig {
     pub local: bool,
     /// How hard it thinks, one of [`EFFORTS`]; as its provider has it without. With one, its thoughts are asked for.
     pub effort: Option<String>,
+    /// Whether its model takes pictures, as its maker or the user says; `None` where nobody does.
+    pub pictures: Option<bool>,
 }
 
 /// How hard a model may be told to think.

@@ -2,6 +2,7 @@
 
 use crate::edge::config::ProviderSetting;
 use crate::edge::provider::config::{EFFORTS, Kind, ProviderConfig};
+use crate::edge::provider::pictures::takes;
 use crate::edge::secret::Vault;
 use std::path::PathBuf;
 
@@ -174,18 +175,21 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
         let variable = key_variable(name);
         return left(format!("there is no key for it; add one for host {host} to auth-source, or set {variable}"));
     }
+    let model = declared
+        .and_then(|declared| declared.model.clone())
+        .or_else(|| known.map(|known| known.model.to_string()))
+        .or_else(|| KNOWN.iter().find(|known| known.kind == kind && !own_url).map(|known| known.model.to_string()))
+        .unwrap_or_else(|| ANY_MODEL.to_string());
     Place::Asked(ProviderConfig {
         name: name.to_string(),
         kind,
         url,
-        model: declared
-            .and_then(|declared| declared.model.clone())
-            .or_else(|| known.map(|known| known.model.to_string()))
-            .or_else(|| KNOWN.iter().find(|known| known.kind == kind && !own_url).map(|known| known.model.to_string()))
-            .unwrap_or_else(|| ANY_MODEL.to_string()),
         key,
         local: declared.is_some_and(|declared| declared.local),
         effort,
+        // Whoever names models that do knows more.
+        pictures: takes(&model, &[]),
+        model,
     })
 }
 

@@ -10,6 +10,7 @@ mod fault;
 pub mod http;
 pub mod known;
 pub mod models;
+pub(crate) mod pictures;
 mod reading;
 mod relay;
 pub mod replay;

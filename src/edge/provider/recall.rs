@@ -60,6 +60,10 @@ impl Profile for RecallProvider {
     fn url(&self) -> String {
         "built in".to_string()
     }
+
+    fn takes_pictures(&self) -> Option<bool> {
+        Some(false)
+    }
 }
 
 #[async_trait]

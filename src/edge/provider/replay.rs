@@ -126,6 +126,8 @@ impl Replay {
             key: None,
             local: true,
             effort: None,
+            // What is played was sent once.
+            pictures: Some(true),
         };
         // It was asked again as often as its exchanges say; nothing is waited for.
         let tries = u32::try_from(exchanges.len()).unwrap_or(u32::MAX);
@@ -183,6 +185,10 @@ impl Profile for Replay {
 
     fn url(&self) -> String {
         format!("cassette {}", self.path())
+    }
+
+    fn takes_pictures(&self) -> Option<bool> {
+        Some(true)
     }
 
     fn stands_in(&self) -> Option<String> {

@@ -6,6 +6,7 @@
 use crate::domain::port::{Call, Message, Prompt, Thought};
 use crate::domain::signal::Role;
 use crate::edge::provider::config::Kind;
+use crate::edge::provider::pictures::parts;
 use genai::chat::{
     CacheControl, ChatMessage, ChatRequest, ContentPart, CustomPart, MessageContent, Tool, ToolCall, ToolName,
     ToolResponse,
@@ -96,10 +97,17 @@ fn history(messages: &[Message], kind: Kind, own: &str) -> Vec<ChatMessage> {
 /// Returns messages as a protocol takes them.
 fn said(messages: &[Message], kind: Kind, own: &str) -> Vec<ChatMessage> {
     let mut told = Vec::new();
+    // They stand in one message with the words that they go along with, and before them.
+    let mut seen: Vec<ContentPart> = Vec::new();
     let mut rest = messages.iter().peekable();
     while let Some(message) = rest.next() {
         match message {
+            Message::Picture(picture) => seen.extend(parts(picture)),
             Message::Text { text, .. } if text.trim().is_empty() => {}
+            Message::Text { role: Role::User, text } if !seen.is_empty() => {
+                seen.push(ContentPart::Text(text.clone()));
+                told.push(ChatMessage::user(MessageContent::from_parts(std::mem::take(&mut seen))));
+            }
             Message::Text { role: Role::User | Role::Tool, text } => told.push(ChatMessage::user(text.clone())),
             Message::Text { role: Role::Assistant, text } => told.push(ChatMessage::assistant(text.clone())),
             Message::Result { tool, text, .. } => told.push(stray(tool, text)),
@@ -114,6 +122,9 @@ fn said(messages: &[Message], kind: Kind, own: &str) -> Vec<ChatMessage> {
                 told.extend(exchange((text, thoughts, calls), &results, kind));
             }
         }
+    }
+    if !seen.is_empty() {
+        told.push(ChatMessage::user(MessageContent::from_parts(seen)));
     }
     told
 }

@@ -1,5 +1,6 @@
 //! One provider behind HTTP: its settings become requests of its protocol, and what comes back is read.
 
+use crate::domain::cassette::Exchange;
 use crate::domain::label::Privacy;
 use crate::domain::port::{
     Charge, Completion, Locality, Message, Profile, Prompt, Provider, ProviderError, ProviderErrorKind, Sink, Streamed,
@@ -8,6 +9,7 @@ use crate::edge::provider::config::{Address, ConfigError, Kind, ProviderConfig, 
 use crate::edge::provider::deck::Deck;
 use crate::edge::provider::fault::{Failed, Teller};
 use crate::edge::provider::http::{Clients, Limits, Timeouts, get_json};
+use crate::edge::provider::pictures::hashed;
 use crate::edge::provider::reading::Reading;
 use crate::edge::provider::relay::Relay;
 use crate::edge::provider::request::{caches_on_wish, request};
@@ -96,7 +98,7 @@ impl Served {
             .with_raw_frame_sink_arc(watch.clone());
         let last = prompt.messages.iter().rev().find_map(|message| match message {
             Message::Calls { thinking, .. } => Some(thinking.by == self.own_name()),
-            Message::Text { .. } | Message::Result { .. } => None,
+            Message::Text { .. } | Message::Result { .. } | Message::Picture(_) => None,
         });
         let may = self.config.kind != Kind::Anthropic || last.unwrap_or(true);
         if let Some(effort) = self.effort().filter(|_| may) {
@@ -146,11 +148,11 @@ impl Served {
         };
         let relay = Relay::open(&self.config, &self.address, &self.clients, prompt.asking).await.map_err(refused)?;
         let client = client(&self.clients, &relay.here, &self.config.name).map_err(|why| refused(why.to_string()))?;
-        let mut taping = Taping { deck, relay: Some(relay) };
+        let mut taping = Taping { deck, relay: Some(relay), prompt };
         let result = self.ask_by(&client, taping.relay.as_ref(), prompt, sink).await;
         if let Some(relay) = taping.relay.take() {
             let exchange = relay.taped(result.is_ok()).await;
-            deck.put(exchange);
+            taping.put(exchange);
         }
         result
     }
@@ -211,12 +213,21 @@ impl Served {
 struct Taping<'a> {
     deck: &'a Deck,
     relay: Option<Relay>,
+    prompt: &'a Prompt,
+}
+
+impl Taping<'_> {
+    /// Has an exchange written down, without the bytes of pictures.
+    fn put(&self, exchange: Exchange) {
+        let request = hashed(exchange.request, self.prompt);
+        self.deck.put(Exchange { request, ..exchange });
+    }
 }
 
 impl Drop for Taping<'_> {
     fn drop(&mut self) {
         if let Some(exchange) = self.relay.take().and_then(Relay::stopped) {
-            self.deck.put(exchange);
+            self.put(exchange);
         }
     }
 }
@@ -271,6 +282,10 @@ impl Profile for Served {
         self.config.locality()
     }
 
+    fn takes_pictures(&self) -> Option<bool> {
+        self.config.pictures
+    }
+
     fn url(&self) -> String {
         // A server here that hands a model on to a cloud is confirmed for that model, whatever else it was confirmed for.
         match is_forwarded(&self.config.model) {
@@ -291,6 +306,10 @@ impl Provider for Served {
                 let text = format!("private notes are never sent to {}; ask a local provider", self.address.host());
                 return Err(ProviderError::new(&self.config.name, ProviderErrorKind::Refused, text));
             }
+        }
+        if prompt.pictures().next().is_some() && self.takes_pictures() != Some(true) {
+            let text = format!("pictures are never sent to {}: nobody says that it takes them", self.config.model);
+            return Err(ProviderError::new(&self.config.name, ProviderErrorKind::Refused, text));
         }
         if prompt.privacy.is_kept() && self.locality() == Locality::Local {
             self.stays_here(prompt.privacy).await?;

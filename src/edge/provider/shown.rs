@@ -6,6 +6,7 @@
 use crate::domain::port::{Prompt, Provider, Streamed};
 use crate::edge::provider::config::ProviderConfig;
 use crate::edge::provider::http::{Clients, Limits};
+use crate::edge::provider::pictures::hashed;
 use crate::edge::provider::served::{Served, key_headers};
 use crate::edge::secret::Vault;
 use futures_util::StreamExt;
@@ -32,7 +33,7 @@ pub struct Shown {
     pub url: String,
     /// Its headers, one line each; in the place of a key stands that there is one.
     pub headers: Vec<String>,
-    /// Its body, byte for byte.
+    /// Its body, byte for byte; a picture has its hash in its place.
     pub body: String,
 }
 
@@ -74,7 +75,7 @@ pub async fn shown(
             headers.push(format!("{name}: ⟨your key, which is never shown⟩"));
         }
     }
-    Ok(Shown { url: address.chat(&config.model), headers, body })
+    Ok(Shown { url: address.chat(&config.model), headers, body: hashed(body, prompt) })
 }
 
 /// A listener of our own on this machine, for whoever knows its path.

@@ -5,6 +5,7 @@ use crate::domain::id::{SessionId, TurnId};
 use crate::domain::inert::{Inert, exact};
 use crate::domain::label::Privacy;
 use crate::domain::markdown::Markdown;
+use crate::domain::picture::{MOST, MOST_BYTES};
 use crate::domain::port::Streamed;
 use crate::domain::route::Slot;
 use crate::domain::sexp::plist::Plist;
@@ -19,7 +20,7 @@ use crate::edge::engine::delegation::{Reported, shown_in};
 use crate::edge::engine::once::{Before, Going, Once};
 use crate::edge::engine::presets::Wishes;
 use crate::edge::engine::record::{Finished, read_role};
-use crate::edge::engine::turns::{Ask, Attached, BROKE, Decided, first_line};
+use crate::edge::engine::turns::{Ask, Attached, BROKE, Decided, PictureSource, first_line};
 use crate::edge::runtime::capacity::Place;
 use crate::edge::runtime::clients::{Channel, ClientId, Clients};
 use crate::edge::runtime::{Event, show};
@@ -332,6 +333,7 @@ impl Lanes {
                 older: Older::default(),
                 folder: None,
                 attached: Vec::new(),
+                pictures: Vec::new(),
                 wishes: Wishes::default(),
             },
             Wanted::default(),
@@ -1097,7 +1099,12 @@ fn bytes_of(ask: &Ask) -> usize {
     let Wishes { preset, model, tools, tokens, dollars } = &ask.wishes;
     let wishes = [preset, model, tools, tokens, dollars].into_iter().flatten().map(String::len);
     let folder = ask.folder.as_ref().map_or(0, |folder| folder.as_os_str().len());
-    let parts = said.chain(older).chain(along).chain(wishes).map(|bytes| bytes + EACH);
+    let pictures = ask.pictures.iter().map(|picture| match picture {
+        // It is read when its turn begins, and may have as many.
+        PictureSource::File(_) => MOST_BYTES,
+        PictureSource::Inline { data, .. } => data.len(),
+    });
+    let parts = said.chain(older).chain(along).chain(pictures).chain(wishes).map(|bytes| bytes + EACH);
     ask.text.len() + folder + parts.sum::<usize>()
 }
 
@@ -1107,7 +1114,8 @@ pub(super) fn asked(origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> St
     let folder = folder_in(payload);
     let (attached, wishes) = (attached_in(payload, blotted), wishes_in(payload));
     let (history, older) = (said_in(payload, blotted), older_in(payload, blotted));
-    Ask { origin, text, history, older, folder, attached, wishes }
+    let pictures = pictures_in(payload);
+    Ask { origin, text, history, older, folder, attached, pictures, wishes }
 }
 
 /// Returns what a question says of itself. What is no text is no word of it either, and so nothing that can be read.
@@ -1134,6 +1142,20 @@ fn attached_in(payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Vec<Attached
         Some(Attached { name, file, text: blotted(text.text_at("text")?) })
     };
     payload.list_at("attached").iter().filter_map(one).take(MOST_ATTACHED).collect()
+}
+
+/// Returns the pictures that go along with the user's words, as a client names them: one more than may, so that too many are
+/// not taken for enough.
+fn pictures_in(payload: &Sexp) -> Vec<PictureSource> {
+    let text = |picture: &Sexp, key: &str| picture.text_at(key).map(str::to_string);
+    let one = |picture: &Sexp| match text(picture, "data") {
+        Some(data) => {
+            let (name, file) = (text(picture, "name"), text(picture, "file"));
+            PictureSource::Inline { name: name.unwrap_or("a picture".to_string()), file, data }
+        }
+        None => PictureSource::File(text(picture, "file").unwrap_or_default()),
+    };
+    payload.list_at("pictures").iter().map(one).take(MOST + 1).collect()
 }
 
 /// Returns where something was typed: the folder of the project that a client names, or that of its file.

@@ -20,6 +20,7 @@ pub(super) async fn standings(engine: &Engine) -> Plist {
             .maybe("model", Some(exact(&stand.model)).filter(|model| !model.is_empty()))
             .maybe_int("context", context.map(small))
             .maybe("price", price.clone())
+            .flag("pictures", stand.pictures == Some(true))
             .build()
     };
     let standings = engine.standings().await;

@@ -1,5 +1,6 @@
 //! The client's requests and their answers: each is put together beside the loop.
 
+use crate::domain::inert::exact;
 use crate::domain::label::Privacy;
 use crate::domain::memory::view::View;
 use crate::domain::port::LogLevel;
@@ -281,6 +282,11 @@ async fn answer(
             // Reading texts may take a while, and nobody else's request waits for it.
             let (engine, payload, sees) = (engine.clone(), payload.clone(), origin.rights.see_private);
             tokio::task::spawn_blocking(move || query(&engine, sees, &payload)).await.map_err(|_| BROKE.to_string())
+        }
+        Request::Picture => {
+            let (project, file) = (payload.text_at("project"), payload.text_at("file").unwrap_or(""));
+            let seen = engine.picture(origin, project.map(Path::new), file).await.map_err(|why| exact(&why))?;
+            Ok(show::picture(&seen))
         }
         Request::Trace => {
             let view = engine.view();

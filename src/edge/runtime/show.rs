@@ -24,6 +24,7 @@ use crate::edge::doctor::Check;
 use crate::edge::engine::Engine;
 use crate::edge::engine::cascade::Stand;
 use crate::edge::engine::explain::{Considered, Explained};
+use crate::edge::engine::pictures::Seen;
 use crate::edge::engine::query::Answer;
 use crate::edge::engine::record::Finished;
 use crate::edge::log::Line;
@@ -35,6 +36,25 @@ use std::borrow::Cow;
 
 /// How many decided plans a client is sent.
 const DECIDED: usize = 50;
+
+/// Returns a picture as it may go along: what it is, and how private.
+pub fn picture(seen: &Seen) -> Plist {
+    let Seen { picture, privacy, why } = seen;
+    let (width, height) = picture.pixels();
+    let told = Plist::new()
+        .text("name", exact(picture.name()))
+        .text("kind", picture.kind().word())
+        .int("bytes", picture.bytes().len() as i64)
+        .int("width", i64::from(width))
+        .int("height", i64::from(height))
+        .int("tokens", picture.tokens() as i64)
+        .maybe("why", Some(exact(why)).filter(|why| !why.is_empty()));
+    match privacy {
+        Privacy::Open => told,
+        Privacy::Private => told.flag("private", true),
+        Privacy::Warn | Privacy::Ask => told.text("private", privacy.word()),
+    }
+}
 
 /// Returns the plans that wait or are being carried out, with the newest of the others; the order, oldest first, stays.
 pub fn newest(plans: Vec<FlightPlan>) -> Vec<FlightPlan> {

@@ -18,7 +18,8 @@ const KEY: &str = "sk-live-0123456789abcdef";
 
 fn config(kind: Kind, url: &str, local: bool) -> ProviderConfig {
     let key = Some(Secret::new(KEY.into()));
-    ProviderConfig { name: "embedding".into(), kind, url: url.into(), model: "m-x".into(), key, local, effort: None }
+    let (name, model) = ("embedding".into(), "m-x".into());
+    ProviderConfig { name, kind, url: url.into(), model, key, local, effort: None, pictures: None }
 }
 
 /// Short enough for a test of silence, long enough for a busy machine to answer everywhere else.

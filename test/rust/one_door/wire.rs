@@ -33,6 +33,8 @@ fn worst(name: &str, targets: &Targets) -> Vec<String> {
         "plan-page" | "plan-argument" => one(format!(":plan \"{plan}\" :name \"state\" :from 0")),
         "plan-token" => one(format!(":plan \"{plan}\" :shown \"{}\"", "0".repeat(64))),
         "edit-plan" => one(format!(":plan \"{plan}\" :name \"command\" :text \"rm -rf ~\"")),
+        // A program may not have a private one looked at.
+        "picture" => vec![format!(":file \"{memex}/diary.png\""), format!(":file \"{bashrc}\"")],
         "context-pin" => one(":id \"diary\" :pin :in".to_string()),
         "inspect" => one(":text \"what does the diary say?\"".to_string()),
         "model-list" => one(":provider \"evil\"".to_string()),

@@ -256,6 +256,7 @@ pub fn ask_from(origin: Origin, text: &str) -> Ask {
         older: Default::default(),
         folder: None,
         attached: Vec::new(),
+        pictures: Vec::new(),
         wishes: Default::default(),
     }
 }

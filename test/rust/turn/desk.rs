@@ -526,6 +526,7 @@ pub fn told(report: &TurnReport) -> String {
             format!("  calls: {text}{}", calls.join(" "))
         }
         Message::Result { call, tool, text } => format!("  {call} {tool}: {}", text.replace('\n', " / ")),
+        Message::Picture(picture) => format!("  {picture}"),
     }));
     let waiting: Vec<_> = waiting.iter().map(|(call, plan)| format!("{call}→{plan}")).collect();
     let place = if *local { "local" } else { "remote" };
