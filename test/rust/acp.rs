@@ -230,6 +230,34 @@ fn plan_status(owner: &mut Client, id: &str) -> String {
 }
 
 #[test]
+fn a_picture_of_a_prompt_goes_to_the_model() {
+    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAoAAAAHg";
+    let home = Home::new(&[("home.org", "* Tiles\n")]);
+    let server = FakeServer::start([says(&["A desk."])]);
+    let mut owner = Client::start_with(&home, Some(&server), "\"fake\"", ":picture-models (\"m\")");
+    let mut editor = Editor::start(&home);
+    let (done, broken) = meanwhile(&mut owner, || {
+        editor.call("initialize", hello());
+        let session = editor.open();
+        let mut ask = |data: &str| {
+            let image = json!({"type": "image", "data": data, "mimeType": "image/png"});
+            let blocks = json!([{"type": "text", "text": "what is it? "}, image]);
+            let id = editor.ask("session/prompt", json!({"sessionId": session, "prompt": blocks}));
+            editor.answer(id)
+        };
+        (ask(PNG), ask("no base64"))
+    });
+    assert_eq!((reason(&done), editor.pieces("agent_message_chunk").as_str()), ("end_turn", "A desk."));
+    let why = broken["error"]["message"].as_str().unwrap_or_default();
+    assert_eq!(why, "Nothing was asked: picture 1 is not in base64; send it anew.");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 1);
+    let content = &requests[0].json()["messages"][1]["content"];
+    assert_eq!(content[1]["image_url"]["url"], json!(format!("data:image/png;base64,{PNG}")));
+    assert_eq!(content[2]["text"], json!("what is it? “picture 1”"));
+}
+
+#[test]
 fn a_whole_conversation_streams_and_goes_on_where_it_was() {
     let home = home();
     let thinking = Reply::thinking(Dialect::OpenAi, &["Hm, ", "tiles."], &["The ", "white ", "ones."], &[]);
@@ -242,7 +270,7 @@ fn a_whole_conversation_streams_and_goes_on_where_it_was() {
     let can = &result["agentCapabilities"];
     assert_eq!(
         (&can["loadSession"], &can["promptCapabilities"]["embeddedContext"], &can["promptCapabilities"]["image"]),
-        (&json!(false), &json!(true), &json!(false))
+        (&json!(false), &json!(true), &json!(true))
     );
     assert_eq!(result["authMethods"], json!([]));
     let row = listed(&mut owner);
@@ -774,7 +802,7 @@ fn what_is_no_request_is_refused_and_the_next_one_is_answered() {
         (prompt("1", text("hello")), Some(-32602)),
         (request(4, "session/new", json!({"cwd": "/tmp", "mcpServers": []})), Some(0)),
         (prompt("1", json!([])), Some(-32602)),
-        (prompt("1", json!([{"type": "image", "data": "aGk=", "mimeType": "image/png"}])), Some(-32602)),
+        (prompt("1", json!([{"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}])), Some(-32602)),
         (prompt("1", json!([{"type": "smell", "data": "aGk="}])), Some(-32602)),
         (prompt("1", json!("hello")), Some(-32602)),
         (prompt("2", text("hello")), Some(-32602)),

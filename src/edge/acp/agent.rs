@@ -175,7 +175,7 @@ impl Agent {
         self.out.push(Effect::Greet(name.chars().take(NAME).collect()));
         let session = SessionCapabilities::new().close(SessionCloseCapabilities::new());
         let capabilities = AgentCapabilities::new()
-            .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
+            .prompt_capabilities(PromptCapabilities::new().embedded_context(true).image(true))
             .session_capabilities(session);
         // Whichever version the editor has: this one is spoken here, and one that cannot speak it says so.
         let answer = InitializeResponse::new(ProtocolVersion::V1).agent_capabilities(capabilities).agent_info(

@@ -1,6 +1,7 @@
 //! What an editor sends as a prompt: the user's own words, and what came along with them, which are not.
 
 use crate::domain::inert::exact;
+use crate::domain::picture::{MOST, size_in_words};
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource};
 
 /// The user's words are no longer than this, in bytes.
@@ -11,6 +12,8 @@ const ATTACHED: usize = 256 << 10;
 const MANY: usize = 64;
 /// An address of one of them has at most so many bytes.
 const FILE: usize = 16 << 10;
+/// Pictures have so many bytes at most in all, in base64: a message to the core has 4 MB.
+const PICTURES: usize = 2 << 20;
 /// A name of one of them has at most so many characters.
 const NAME: usize = 200;
 
@@ -21,6 +24,19 @@ pub(super) struct Words {
     pub(super) text: String,
     /// Texts that came along.
     pub(super) attached: Vec<Along>,
+    /// Pictures that came along.
+    pub(super) pictures: Vec<Shot>,
+}
+
+/// A picture that came along.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shot {
+    /// What it is called where a person or a model reads that.
+    pub(super) name: String,
+    /// Where it is from, whole, if the editor says it: the core looks there how private it is.
+    pub(super) file: Option<String>,
+    /// Its bytes, in base64.
+    pub(super) data: String,
 }
 
 /// A text that came along.
@@ -58,9 +74,17 @@ pub(super) fn words(blocks: &[ContentBlock]) -> Result<Words, String> {
                 }
                 _ => return Err("what is no text cannot be sent along; name the file instead".to_string()),
             },
-            ContentBlock::Image(_) | ContentBlock::Audio(_) => {
-                return Err("pictures and sounds cannot be read here; say it in words".to_string());
+            ContentBlock::Image(image) => {
+                let file = image.uri.as_deref().map(|uri| decoded(uri.strip_prefix("file://").unwrap_or(uri)));
+                if file.as_ref().is_some_and(|file| file.len() > FILE) {
+                    return Err("the address of what comes along with a prompt is too long".to_string());
+                }
+                let number = words.pictures.len() + 1;
+                let name = image.uri.as_deref().map_or(format!("picture {number}"), named);
+                words.text.push_str(&quoted(&name));
+                words.pictures.push(Shot { name, file, data: image.data.clone() });
             }
+            ContentBlock::Audio(_) => return Err("sounds cannot be heard here; say it in words".to_string()),
             _ => return Err("a prompt is made of texts, of links and of texts that come along".to_string()),
         }
     }
@@ -73,6 +97,11 @@ pub(super) fn words(blocks: &[ContentBlock]) -> Result<Words, String> {
             "what comes along with a prompt has {} kB at most, in {MANY} texts; name the files instead",
             ATTACHED >> 10
         ));
+    }
+    let pictures: usize = words.pictures.iter().map(|shot| shot.data.len()).sum();
+    if pictures > PICTURES || words.pictures.len() > MOST {
+        let most = size_in_words(PICTURES / 4 * 3);
+        return Err(format!("the pictures of a prompt have {most} at most together, and are {MOST} at most"));
     }
     if words.text.trim().is_empty() {
         return Err("a prompt says something".to_string());
@@ -141,12 +170,20 @@ mod tests {
         ] {
             assert_eq!(named(uri), name);
         }
+        let image = |data: String| json!({"type": "image", "data": data, "mimeType": "image/png"});
+        let mut from = image("aGk=".to_string());
+        from["uri"] = json!("file:///home/me/a%20b.png");
+        let seen = read(json!([image("aGk=".to_string()), from, text(" what are they?")])).expect("a prompt");
+        assert_eq!(seen.text, "“picture 1”“/home/me/a b.png” what are they?");
+        let files: Vec<_> = seen.pictures.iter().map(|shot| shot.file.as_deref()).collect();
+        assert_eq!(files, [None, Some("/home/me/a b.png")]);
         let blob = json!({"type": "resource", "resource": {"uri": "file:///a", "blob": "aGk="}});
         for (blocks, why) in [
             (json!([]), "says something"),
             (json!([text(" \n")]), "says something"),
-            (json!([text("look"), {"type": "image", "data": "aGk=", "mimeType": "image/png"}]), "pictures and sounds"),
-            (json!([{"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}]), "pictures and sounds"),
+            (json!([text("look"), image("A".repeat(PICTURES + 1))]), "the pictures of a prompt have 1.5 MB at most"),
+            (Value::Array((0..6).map(|_| image("aGk=".to_string())).collect()), "and are 5 at most"),
+            (json!([{"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}]), "sounds cannot be heard"),
             (json!([text("look"), blob]), "no text"),
             (json!([text(&"x".repeat(TEXT + 1))]), "1 MB"),
             (

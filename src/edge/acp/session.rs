@@ -4,7 +4,7 @@ use crate::domain::label::Privacy;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::acp::links::Links;
-use crate::edge::acp::prompt::{Along, Words};
+use crate::edge::acp::prompt::{Along, Shot, Words};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -123,12 +123,17 @@ impl Session {
             let along = Plist::new().text("name", name.as_str()).text("file", file.as_str());
             along.text("text", text.as_str()).build()
         };
+        let picture = |Shot { name, file, data }: &Shot| {
+            let picture = Plist::new().text("name", name.as_str()).maybe("file", file.as_deref());
+            picture.text("data", data.as_str()).build()
+        };
         Plist::new()
             .keyword("sensor", "user-input")
             .text("text", words.text.as_str())
             .flag("waits", true)
             .list("history", self.said.iter().map(told))
             .list("attached", words.attached.iter().map(along))
+            .list("pictures", words.pictures.iter().map(picture))
             .text("project", self.folder.as_str())
     }
 
