@@ -282,7 +282,9 @@ fn the_end_of_a_turn_says_how_things_stand() {
     let seen = owner.request("context", context());
     assert_eq!(seen.text_at("focus"), Some("tiles"), "{seen}");
     let seen = program.request("context", context());
-    assert!(seen.text_at("error").is_none() && seen.text_at("focus").is_none(), "{seen}");
+    assert!(seen.text_at("error").is_none() && !seen.to_string().contains("focus"), "{seen}");
+    let seen = program.request("context", context().flag("lines", true).text("why", "tiles"));
+    assert!(seen.to_string().contains("tiles") && !seen.to_string().contains("focus"), "{seen}");
 }
 
 #[test]
@@ -460,7 +462,9 @@ fn a_program_learns_nothing_of_plans_by_deciding_about_them() {
     }
     assert_eq!(answers.into_iter().collect::<Vec<_>>(), ["this channel may not decide about plans"]);
     for told in &program.heard[before..] {
-        assert!(action(told) != Some("plan-changed") && !told.to_string().contains("Order tiles"), "{told}");
+        let told_of = told.to_string();
+        assert!(action(told) != Some("plan-changed") && !told_of.contains("Order tiles"), "{told}");
+        assert!(!told_of.contains(":follows"), "it is there: {told}");
     }
     let plans = owner.request("plans", Plist::new());
     assert!(plans.to_string().contains(&plan), "it waits: {plans}");
@@ -483,6 +487,7 @@ fn a_program_takes_nothing_away_and_does_no_command_whatever_was_granted_to_it()
         for (request, payload, why) in [
             ("job", Plist::new().text("job", "any").keyword("do", "stop"), "may not change jobs"),
             ("job", Plist::new().text("job", "any").keyword("do", "pause"), "may not change jobs"),
+            ("context-pin", Plist::new().text("id", "tiles").keyword("pin", "out"), "pinned in Emacs"),
             ("rule-withdraw", Plist::new().text("rule", "any"), "may not change rules"),
             ("skill-disable", Plist::new().text("skill", "vault"), "may not change skills"),
             ("gateway", Plist::new().text("platform", "telegram").keyword("do", "unlink"), "in Emacs"),

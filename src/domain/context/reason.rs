@@ -11,6 +11,8 @@ pub enum Reason {
     TooLarge(usize),
     /// Stands below the node at point.
     BelowFocus,
+    /// It is in every context at the moment; why, is not said.
+    Now,
     /// Stands above a node that is in.
     Ancestor,
     /// A file.
@@ -59,6 +61,7 @@ impl fmt::Display for Reason {
             Reason::Focus => f.write_str("focus"),
             Reason::TooLarge(tokens) => write!(f, "focus, too large: {tokens} tokens or more with all below it"),
             Reason::BelowFocus => f.write_str("below the focus"),
+            Reason::Now => f.write_str("in every context now"),
             Reason::Ancestor => f.write_str("ancestor"),
             Reason::Root => f.write_str("file"),
             Reason::Outline => f.write_str("outline"),

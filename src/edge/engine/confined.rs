@@ -4,6 +4,7 @@ use crate::domain::gate::facts::WallsFact;
 use crate::domain::id::SessionId;
 use crate::domain::label::Privacy;
 use crate::edge::engine::Engine;
+use crate::edge::runtime::clients::program_name;
 use crate::edge::sandbox::Walls;
 use crate::edge::survey::Confinement;
 use crate::edge::worker::{Evaluated, Owner, Told, system_emacs};
@@ -104,6 +105,10 @@ impl Engine {
     /// A conversation is closed: what is kept alive for it ends, beside whoever says so. What it says next begins anew.
     pub fn end_conversation(&self, session: &SessionId) {
         self.end_tasks(session);
+        // A program may have had any number of them; what one read is known from the store, should it go on.
+        if program_name(&session.0).is_some() {
+            self.outside.lock().remove(session);
+        }
         if let Ok(workers) = &self.workers {
             tokio::spawn(workers.end(&Owner::Session(session.clone())));
         }

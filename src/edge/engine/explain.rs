@@ -24,6 +24,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Why a channel without that right changes nothing.
+/// What is said to a channel that is no human's own and wants to pin a heading.
+const PINS: &str = "headings are pinned in Emacs, or by a command of this machine";
+
 const NOTHING: &str = "this channel may not ask for anything";
 
 /// What is to become of a node in contexts.
@@ -256,6 +259,20 @@ impl Explained {
         let left: Vec<Considered> = left.collect();
         self.nodes.extend(left);
         self.unnamed = whole.parts().iter().map(|part| part.unnamed).sum();
+        // Whoever may not see what is private is not told where point is.
+        for node in self.nodes.iter_mut().filter(|_| !self.sees_private) {
+            match node.reason {
+                Reason::Focus | Reason::BelowFocus => node.reason = Reason::Now,
+                Reason::TooLarge(_) => node.reason = Reason::OverBudget,
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns why no model would be asked, as far as who asks may know: it may be for the heading at point.
+    pub fn unasked(&self) -> Option<&str> {
+        let why = self.asked.as_ref().err()?;
+        Some(if self.sees_private { why } else { "no model may be asked that now" })
     }
 }
 
@@ -340,8 +357,8 @@ impl Engine {
     pub fn explained_lines(&self, explained: &Explained, id: Option<&NodeId>) -> Vec<String> {
         match id {
             Some(id) => self.why_meant(explained, id),
-            None => match (explained.dropped_lines(), &explained.asked) {
-                (lines, Err(why)) if lines.is_empty() && explained.nodes.is_empty() => {
+            None => match (explained.dropped_lines(), explained.unasked()) {
+                (lines, Some(why)) if lines.is_empty() && explained.nodes.is_empty() => {
                     vec![format!("No model would be asked: {why}.")]
                 }
                 (lines, _) if lines.is_empty() => vec![NONE_LEFT.to_string()],
@@ -408,6 +425,10 @@ impl Engine {
     pub fn pin(&self, origin: &Origin, id: &NodeId, pin: Pin) -> Result<(), String> {
         if !origin.rights.propose {
             return Err(NOTHING.to_string());
+        }
+        // What is pinned counts in every conversation.
+        if !origin.rights.own {
+            return Err(PINS.to_string());
         }
         if self.view().get(id).is_none() {
             return Err(format!("there is no heading with the id {id}"));

@@ -35,7 +35,7 @@ use crate::edge::engine::pictures::Seen;
 use crate::edge::engine::presets::Wishes;
 use crate::edge::engine::record::{self, Finished, kind};
 use crate::edge::engine::skilled::{Setting, Under};
-use crate::edge::runtime::clients::is_of_editor;
+use crate::edge::runtime::clients::{is_of_editor, program_name};
 use crate::edge::thread::{aside, in_place};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -833,12 +833,28 @@ impl Engine {
 /// How many conversations are known one by one: their names are the clients' own to choose.
 pub(super) const KNOWN_SESSIONS: usize = 10_000;
 
-/// How private conversations are. There is no way to lower one.
+/// How many conversations of one program are known one by one.
+const KNOWN_OF_PROGRAM: usize = 100;
+
+/// How many programs are known one by one.
+const KNOWN_PROGRAMS: usize = 1_000;
+
+/// How private conversations are. There is no way to lower one. What a program says of its own reaches nobody else's.
 #[derive(Default)]
 pub(in crate::edge) struct Rising(Mutex<Risen>);
 
 #[derive(Default)]
 struct Risen {
+    /// The user's own.
+    own: Names,
+    /// Those of programs, by the names that the core gave to them.
+    programs: HashMap<String, Names>,
+    /// How private those of all other programs count, among which there are some that found no room.
+    strangers: Option<Privacy>,
+}
+
+#[derive(Default)]
+struct Names {
     /// Those that are not open.
     known: HashMap<SessionId, Privacy>,
     /// How private all others count, among whom there are some that found no room.
@@ -849,13 +865,16 @@ impl Rising {
     /// Makes a conversation at least so private; returns whether it was less. Nothing comes between looking and raising.
     fn raise(&self, session: &SessionId, privacy: Privacy) -> bool {
         let mut all = self.0.lock();
-        let known = all.get(session);
-        if privacy <= known {
+        if privacy <= all.get(session) {
             return false;
         }
-        match all.known.len() < KNOWN_SESSIONS || all.known.contains_key(session) {
-            true => drop(all.known.insert(session.clone(), privacy)),
-            false => all.others = Some(privacy),
+        match program_name(&session.0) {
+            None => all.own.raise(session, privacy, KNOWN_SESSIONS),
+            Some(program) if all.programs.len() < KNOWN_PROGRAMS || all.programs.contains_key(program) => {
+                let names = all.programs.entry(program.to_string()).or_default();
+                names.raise(session, privacy, KNOWN_OF_PROGRAM);
+            }
+            Some(_) => all.strangers = Some(privacy),
         }
         true
     }
@@ -867,7 +886,24 @@ impl Rising {
 
 impl Risen {
     fn get(&self, session: &SessionId) -> Privacy {
-        self.known.get(session).copied().or(self.others).unwrap_or(Privacy::Open)
+        let found = match program_name(&session.0) {
+            None => self.own.get(session),
+            Some(program) => self.programs.get(program).map_or(self.strangers, |names| names.get(session)),
+        };
+        found.unwrap_or(Privacy::Open)
+    }
+}
+
+impl Names {
+    fn raise(&mut self, session: &SessionId, privacy: Privacy, most: usize) {
+        match self.known.len() < most || self.known.contains_key(session) {
+            true => drop(self.known.insert(session.clone(), privacy)),
+            false => self.others = Some(privacy),
+        }
+    }
+
+    fn get(&self, session: &SessionId) -> Option<Privacy> {
+        self.known.get(session).copied().or(self.others)
     }
 }
 
@@ -925,14 +961,14 @@ mod tests {
         for n in 0..2 * KNOWN_SESSIONS {
             assert!(!rising.raise(&named(n), Privacy::Open));
         }
-        assert_eq!(rising.0.lock().known.len(), 0, "what is open is not kept");
+        assert_eq!(rising.0.lock().own.known.len(), 0, "what is open is not kept");
         for n in 0..KNOWN_SESSIONS {
             assert!(rising.raise(&named(n), Privacy::Ask));
         }
         assert_eq!(rising.get(&named(KNOWN_SESSIONS)), Privacy::Open);
         assert!(rising.raise(&named(KNOWN_SESSIONS), Privacy::Private));
         assert!(rising.raise(&named(0), Privacy::Private) && !rising.raise(&named(0), Privacy::Ask));
-        assert_eq!(rising.0.lock().known.len(), KNOWN_SESSIONS);
+        assert_eq!(rising.0.lock().own.known.len(), KNOWN_SESSIONS);
         for (n, expected) in [
             (0, Privacy::Private),
             (1, Privacy::Ask),
@@ -941,6 +977,28 @@ mod tests {
         ] {
             assert_eq!(rising.get(&named(n)), expected, "{n}");
         }
+    }
+
+    #[test]
+    fn however_many_names_a_program_invents_it_makes_nobody_elses_private() {
+        let rising = Rising::default();
+        let one = |own: &str, n: usize| SessionId(format!("client-{own}/{n}"));
+        let own = |n: usize| format!("{n:012x}");
+        for n in 0..2 * KNOWN_OF_PROGRAM {
+            rising.raise(&one(&own(0), n), Privacy::Private);
+        }
+        assert_eq!(rising.get(&one(&own(0), 9 * KNOWN_OF_PROGRAM)), Privacy::Private, "its own found no room");
+        assert_eq!(rising.get(&SessionId(format!("agent-client-{}/1", own(0)))), Privacy::Private);
+        for open in [one(&own(1), 0), SessionId("chat-1".to_string()), SessionId("cli-7".to_string())] {
+            assert_eq!(rising.get(&open), Privacy::Open, "{open}");
+        }
+        for n in 0..2 * KNOWN_PROGRAMS {
+            rising.raise(&one(&own(n), 0), Privacy::Private);
+        }
+        let kept = rising.0.lock().programs.values().map(|names| names.known.len()).sum::<usize>();
+        assert_eq!(kept, KNOWN_OF_PROGRAM + KNOWN_PROGRAMS - 1);
+        assert_eq!(rising.get(&one(&own(3 * KNOWN_PROGRAMS), 0)), Privacy::Private, "some found no room");
+        assert_eq!(rising.get(&SessionId("chat-1".to_string())), Privacy::Open);
     }
 
     #[tokio::test(flavor = "multi_thread")]

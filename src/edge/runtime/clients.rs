@@ -504,6 +504,11 @@ pub(in crate::edge) fn program_of(session: &str) -> Option<String> {
     Some(format!("{}, {}", program.words(), exact(name)))
 }
 
+/// Returns the name that the core gave to the program that a conversation belongs to; `None` for the user's own.
+pub(in crate::edge) fn program_name(session: &str) -> Option<&str> {
+    program_named(session).map(|(_, name)| name)
+}
+
 /// Returns whether a conversation is one that the user has in another editor: what is said there is typed by the user.
 pub(in crate::edge) fn is_of_editor(session: &str) -> bool {
     program_named(session).is_some_and(|(program, _)| program == Program::Acp)

@@ -813,6 +813,8 @@ impl Turn {
         let follows = match work {
             Work::Ask(..) | Work::Repl { .. } | Work::Say(_) => None,
             Work::Report(reported) => Some(reported.follows.0.clone()),
+            // Who may not decide does not learn which plans there are.
+            Work::Decide { origin, .. } if !origin.rights.approve => None,
             Work::Decide { plans, .. } => {
                 plans.first().and_then(|plan| self.engine.with_plan(plan, |plan| plan.turn.0.clone()))
             }
@@ -963,8 +965,8 @@ impl Turn {
 }
 
 /// What a client hears of a turn that drew on what it may not see.
-const HIDDEN: &str = "What came of this draws on what is private, so it is not told here. The user sees it in Emacs, and can let \
-                      this client see it: M-x passepartout-clients.";
+const HIDDEN: &str = "What came of this draws on what is private, so it is not told here. The user can let this client see such \
+                      things, in Emacs (M-x passepartout-clients); then ask again.";
 
 /// Says in the end of a turn how private it is.
 fn marked(payload: Plist, privacy: Privacy) -> Plist {
