@@ -247,8 +247,9 @@ async fn what_cannot_go_along_has_nobody_asked() {
         (origin(), vec![home.project("gone.png")], "there is no file "),
         (origin(), vec![key.to_string_lossy().into_owned()], "id_ed25519 is not read, as "),
         (origin(), many, "at most 5 pictures go along with a question"),
-        (weak.clone(), vec![home.file("diary.png")], "diary.png lies outside of the project"),
-        (weak, vec![home.file("open.png")], "open.png lies outside of the project"),
+        (weak.clone(), vec![home.file("diary.png")], "this channel names no files of this machine; send diary.png"),
+        (weak.clone(), vec![home.file("gone.png")], "this channel names no files of this machine; send gone.png"),
+        (weak, vec![home.project("desk.png")], "this channel names no files of this machine; send desk.png"),
     ] {
         let finished = asked(&engine, Ask { origin, ..with("what is it?", &pictures) }).await;
         assert_eq!(finished.report.ending, Ending::Failed, "{pictures:?}");

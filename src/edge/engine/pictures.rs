@@ -5,7 +5,7 @@
 //! is the work of a thread that may hang with its file system.
 
 use crate::domain::gate::facts::{FileKind, PathForm};
-use crate::domain::gate::place::{Zone, secret, zone};
+use crate::domain::gate::place::secret;
 use crate::domain::id::{NodeId, SessionId};
 use crate::domain::label::Privacy;
 use crate::domain::memory::query::{files_with, linking};
@@ -137,6 +137,10 @@ impl Engine {
     /// Looks at a file and reads it, on this thread.
     fn picture_at(&self, file: &str, scope: &Scope, sees_private: bool) -> Result<Seen, String> {
         let name = name_of(file);
+        // Whatever it says its project is: it does not have files of this machine read.
+        if !sees_private {
+            return Err(format!("this channel names no files of this machine; send {name} itself with the question"));
+        }
         if file.len() >= LONGEST || !Path::new(file).is_absolute() {
             return Err(format!("a picture is named by its whole path, and “{name}” is none"));
         }
@@ -146,9 +150,6 @@ impl Engine {
         }
         if let Some(why) = secret(file, scope).or_else(|| secret(&fact.resolved, scope)) {
             return Err(format!("{name} is not read, as {why}; if it is a picture all the same, copy it elsewhere"));
-        }
-        if !sees_private && zone(&fact.resolved, scope) != Zone::Project {
-            return Err(format!("{name} lies outside of the project, and this channel may name pictures in it alone"));
         }
         match fact.kind {
             FileKind::File => {}
@@ -170,9 +171,6 @@ impl Engine {
         opened.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(told)?;
         let picture = Picture::read(&name, &fact.resolved, bytes)?;
         let (privacy, why) = self.privacy_of_picture(&fact.resolved, file);
-        if privacy.is_kept() && !sees_private {
-            return Err(format!("{name} is private, and this channel may not see what is private"));
-        }
         Ok(Seen { picture, privacy, why })
     }
 

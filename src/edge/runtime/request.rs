@@ -76,7 +76,7 @@ requests! {
     Context = "context", READ, Does::Acts;
     ContextPin = "context-pin", PROPOSE, Does::Acts;
     // A private one is refused where the channel may not see it.
-    Picture = "picture", READ, Does::Looks;
+    Picture = "picture", PRIVATE, Does::Looks;
     Inspect = "inspect", PRIVATE, Does::Acts;
     Identity = "identity", READ, Does::Acts;
     Trace = "trace", PRIVATE, Does::Looks;
