@@ -86,7 +86,13 @@ impl Pane {
         self.wait_while(words, || {})
     }
 
-    /// Does the same, and something else meanwhile, such as answering for an Emacs.
+    /// Waits until the screen does not show something any more.
+    #[track_caller]
+    fn wait_until_gone(&self, words: &str) {
+        until(&format!("“{words}” goes"), || !self.screen().contains(words));
+    }
+
+    /// Does the same as [`Pane::wait`], and something else meanwhile, such as answering for an Emacs.
     #[track_caller]
     fn wait_while(&self, words: &str, mut meanwhile: impl FnMut()) -> String {
         let begun = Instant::now();
@@ -339,6 +345,8 @@ fn a_conversation_outlives_the_program_and_goes_on_with_what_was_said_in_it() {
     let listed = pane.wait("/resume NUMBER");
     assert!(listed.contains("which tiles?"), "{listed}");
     pane.keys(&["Escape"]);
+    // With what is typed at once behind it, it would be that key with Alt.
+    pane.wait_until_gone("/resume NUMBER");
     pane.keys(&["-l", "/resume 1"]);
     pane.keys(&["Enter"]);
     let resumed = pane.wait("It goes on from here.");
