@@ -1498,7 +1498,8 @@ exit 1")
 
 (ert-deftest passepartout-remote-elsewhere-only-with-fingerprint-cookie-program ()
   (passepartout-remote-tests--with (t)
-    (let ((print (make-string 64 ?a)) (exec-path nil))
+    ;; Without any folder it would be looked for where this Emacs stands.
+    (let ((print (make-string 64 ?a)) (exec-path '("/no/such/folder")))
       (should-error (passepartout-connect "box.example:9105") :type 'user-error)
       (should-error (passepartout-connect (concat "/tmp/socket " print))
                     :type 'user-error)

@@ -75,6 +75,8 @@ is not shown to be")
     (passepartout-chat-add-real-what-goes-along-is-data-and-a-link-names-a-note
      . "a core outside of this Emacs has a project of its own, so that no file
 here is named by an @")
+    (passepartout-chat-add-real-a-picture-is-sent-as-a-picture
+     . "a core outside of this Emacs is sent no pictures")
     (passepartout-settings-real-a-change-is-approved-and-put-back
      . "settings of this Emacs are neither told nor set")
     (passepartout-models-a-function-of-yours-is-asked-by-a-real-core
