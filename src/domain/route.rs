@@ -75,9 +75,19 @@ pub enum Ground {
     Conversation,
     /// The heading at point is private.
     Focus,
+    /// Something is that who asks may not know of.
+    Unsaid,
 }
 
 impl Ground {
+    /// Returns it for who may be told of private headings, or may not: then it is not said that point is in one.
+    pub fn told(self, sees_private: bool) -> Ground {
+        match self {
+            Ground::Focus if !sees_private => Ground::Unsaid,
+            told => told,
+        }
+    }
+
     /// Returns why a provider elsewhere is not asked, and the way out.
     fn words(self) -> &'static str {
         match self {
@@ -85,6 +95,7 @@ impl Ground {
                 "the conversation holds private notes, which never leave this machine; ask again in a new chat, or use \
                  a model that runs here"
             }
+            Ground::Unsaid => "nothing may leave this machine just now; ask again later, or use a model that runs here",
             Ground::Focus => {
                 "the heading at point is private, and nothing about it leaves this machine; ask again with point \
                  elsewhere, or use a model that runs here"
@@ -409,6 +420,7 @@ mod tests {
             told("fix the bug", None, None),
             told("agenda", Some(Ground::Focus), None),
             told("fix the bug", Some(Ground::Conversation), None),
+            told("agenda", Some(Ground::Focus.told(false)), None),
             told("boiler", None, Some(&models)),
             told_of(Work::Background, "fix the bug", None, None),
         ];
@@ -417,6 +429,7 @@ mod tests {
         foreground, code, as the question has a word of programming; its own cascade: far
         foreground, plan, as the question has a word of planning; the usual cascade: near, recall; behind the others, as they failed lately: near; not far: the heading at point is private, and nothing about it leaves this machine; ask again with point elsewhere, or use a model that runs here
         foreground, code, as the question has a word of programming; its own cascade: nobody may be asked; not far: the conversation holds private notes, which never leave this machine; ask again in a new chat, or use a model that runs here
+        foreground, plan, as the question has a word of planning; the usual cascade: near, recall; behind the others, as they failed lately: near; not far: nothing may leave this machine just now; ask again later, or use a model that runs here
         foreground, chat, as no other rule fits; the usual cascade: far, recall; not near: a heading above names other models (PP_MODEL)
         background, as nobody waits for it; the usual cascade: far, near, recall; behind the others, as they failed lately: near
         ");
@@ -464,7 +477,7 @@ mod tests {
         fn no_input_routes_private_text_to_a_provider_elsewhere(
             text in prop_oneof![any::<String>(), "(agenda|refactor|x\\.rs|boiler| ){0,6}"],
             background in any::<bool>(),
-            private in prop_oneof![Just(None), Just(Some(Ground::Conversation)), Just(Some(Ground::Focus))],
+            private in prop_oneof![Just(None), Just(Some(Ground::Conversation)), Just(Some(Ground::Focus)), Just(Some(Ground::Unsaid))],
             localities in proptest::collection::vec((locality(), any::<bool>()), 0..16),
             usual in names(),
             slots in proptest::collection::vec((0..4_usize, names()), 0..4),

@@ -268,12 +268,6 @@ impl Explained {
             }
         }
     }
-
-    /// Returns why no model would be asked, as far as who asks may know: it may be for the heading at point.
-    pub fn unasked(&self) -> Option<&str> {
-        let why = self.asked.as_ref().err()?;
-        Some(if self.sees_private { why } else { "no model may be asked that now" })
-    }
 }
 
 impl Considered {
@@ -357,8 +351,8 @@ impl Engine {
     pub fn explained_lines(&self, explained: &Explained, id: Option<&NodeId>) -> Vec<String> {
         match id {
             Some(id) => self.why_meant(explained, id),
-            None => match (explained.dropped_lines(), explained.unasked()) {
-                (lines, Some(why)) if lines.is_empty() && explained.nodes.is_empty() => {
+            None => match (explained.dropped_lines(), &explained.asked) {
+                (lines, Err(why)) if lines.is_empty() && explained.nodes.is_empty() => {
                     vec![format!("No model would be asked: {why}.")]
                 }
                 (lines, _) if lines.is_empty() => vec![NONE_LEFT.to_string()],

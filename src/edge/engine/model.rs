@@ -402,7 +402,9 @@ impl TurnModel<'_> {
     /// Returns the providers that may be asked now, and why these.
     async fn route(&self, by_asking: bool) -> (Route, Cascade) {
         let (work, text, models) = (self.behalf.work, self.typed.as_str(), self.models.as_ref());
-        let asked = Asked { work, text, private: self.engine.ground(&self.session, self.focus.as_ref()), models };
+        let private = self.engine.ground(&self.session, self.focus.as_ref());
+        let private = private.map(|ground| ground.told(self.names_private));
+        let asked = Asked { work, text, private, models };
         self.load_factors().await;
         self.engine.routed(&asked, self.candidates(), by_asking).await
     }

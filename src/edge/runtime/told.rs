@@ -149,7 +149,7 @@ fn listed(engine: &Engine, origin: &Origin, explained: &Explained) -> Plist {
             .text("model", asked.model.as_str())
             .keyword("place", show::place(asked.locality))
             .text("factor", format!("{:.2}", asked.factor)),
-        Err(_) => plist.maybe("why", explained.unasked().map(exact)),
+        Err(why) => plist.text("why", exact(why)),
     };
     plist
         .list("sections", sections)

@@ -1,12 +1,15 @@
 //! Who is asked by the kind of work, and that what is private is asked of nobody elsewhere, whatever goes wrong here.
 
 use super::*;
-use crate::support::engine::{Home, provide};
+use crate::support::engine::{Home, ask_from, provide};
 use crate::support::soak::survived;
+use passepartout::domain::id::SessionId;
 use passepartout::domain::route::Slot;
+use passepartout::domain::signal::{Origin, Rights, Source};
 use passepartout::domain::turn::Ending;
 use passepartout::edge::engine::Engine;
 use passepartout::edge::engine::cascade::Choice;
+use passepartout::edge::engine::explain::About;
 use passepartout::edge::engine::record::Finished;
 
 const NOTES: &str = "* Boiler\nThe boiler is from 1998.\n* Health :private:\nZANZIBAR7 is the diagnosis.\n";
@@ -86,6 +89,20 @@ async fn where_nobody_here_is_set_up_it_is_refused_with_the_way_out_and_elsewher
     assert_eq!((finished.report.ending, far.connections()), (Ending::Failed, 0), "{notice}");
     assert!(notice.contains("far: not asked: the heading at point is private"), "{notice}");
     assert!(notice.contains("ask again with point elsewhere, or use a model that runs here"), "{notice}");
+    // Who may not see what is private is not told that point is in such a heading.
+    let rights = Rights { see_private: false, ..Rights::HUMAN };
+    let guest = Origin { session: SessionId("guest".to_string()), rights, source: Source::Client };
+    let question = ask_from(guest.clone(), "boiler");
+    let refused = engine.ask(question, engine.new_turn(), &mut |_| {}).await.report;
+    let notice = refused.notice.unwrap_or_default();
+    assert!(notice.contains("far: not asked: nothing may leave this machine just now"), "{notice}");
+    let about = About { query: Some("boiler"), reader: Some(Locality::Remote), ..About::default() };
+    let explained = engine.explained_for(&guest, about).await;
+    let why = explained.asked.as_ref().err().cloned().unwrap_or_default();
+    assert!(why.contains("nothing may leave this machine just now"), "{why}");
+    let all = format!("{notice} {why} {:?} {:?}", refused.routes, engine.explained_lines(&explained, None));
+    assert!(!all.contains("heading at point") && !all.contains("focus"), "{all}");
+    assert_eq!(far.connections(), 0);
     look_at(&home, &engine, "* Boiler");
     let (finished, _) = home.ask(&engine, "boiler").await;
     assert_eq!(provider(&finished), Some("far"), "{:?}", finished.report.notice);
