@@ -57,3 +57,23 @@ pub struct Scope {
     /// Hosts that network tools may name without being asked about.
     pub hosts: Vec<String>,
 }
+
+#[cfg(test)]
+impl Scope {
+    /// A scope without any root, setting or level, in which everything may be seen, for tests to fill in.
+    pub(crate) fn bare() -> Scope {
+        Scope {
+            session: SessionId("s".to_string()),
+            memex: Vec::new(),
+            project: String::new(),
+            home: String::new(),
+            own: Vec::new(),
+            permissions: BTreeMap::new(),
+            private_tags: Vec::new(),
+            held: BTreeMap::new(),
+            self_build: false,
+            may_see: Privacy::Private,
+            hosts: Vec::new(),
+        }
+    }
+}

@@ -315,19 +315,7 @@ mod tests {
         let args = json!({ "path": "/p/a.txt", "content": "x" }).as_object().cloned().expect("an object");
         let action = Action::new(&toolbox, "write-file", args, Some("Why."), Labels::MODEL).expect("it is an action");
         let tool = toolbox.get("write-file").expect("it is there");
-        let scope = Scope {
-            session: SessionId("s".to_string()),
-            memex: Vec::new(),
-            project: "/p".to_string(),
-            home: "/home/u".to_string(),
-            own: Vec::new(),
-            permissions: Default::default(),
-            private_tags: Vec::new(),
-            held: Default::default(),
-            self_build: false,
-            may_see: Privacy::Private,
-            hosts: Vec::new(),
-        };
+        let scope = Scope { project: "/p".to_string(), home: "/home/u".to_string(), ..Scope::bare() };
         let edit = EditFact {
             file: "/p/a.txt".to_string(),
             before: None,

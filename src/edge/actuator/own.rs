@@ -161,7 +161,6 @@ fn is_changed(path: &PathFact) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::id::SessionId;
     use crate::domain::scope::Scope;
     use crate::domain::tool::Toolbox;
     use crate::edge::survey::{Roads, path::look};
@@ -169,19 +168,7 @@ mod tests {
 
     fn judged(folder: &Path, asked: &str) -> PathFact {
         let text = |name: &str| folder.join(name).to_string_lossy().into_owned();
-        let scope = Scope {
-            session: SessionId("s".to_string()),
-            memex: Vec::new(),
-            project: text("project"),
-            home: text("home"),
-            own: Vec::new(),
-            permissions: Default::default(),
-            private_tags: Vec::new(),
-            held: Default::default(),
-            self_build: false,
-            may_see: Privacy::Private,
-            hosts: Vec::new(),
-        };
+        let scope = Scope { project: text("project"), home: text("home"), ..Scope::bare() };
         look(&Roads::default(), "path", asked, &scope, &|_| false)
     }
 

@@ -183,19 +183,7 @@ mod tests {
             (format!("agent-mcp-helper-{own}"), None, Privacy::Open),
             ("telegram-7".to_string(), None, Privacy::Open),
         ] {
-            let scope = Scope {
-                session: SessionId(session.clone()),
-                memex: Vec::new(),
-                project: String::new(),
-                home: String::new(),
-                own: Vec::new(),
-                permissions: Default::default(),
-                private_tags: Vec::new(),
-                held: Default::default(),
-                self_build: false,
-                may_see: Privacy::Private,
-                hosts: Vec::new(),
-            };
+            let scope = Scope { session: SessionId(session.clone()), ..Scope::bare() };
             let unders = match sees {
                 Some(word) => vec![Some(Under { sees: Some(word.to_string()), ..Under::default() })],
                 None => vec![None, Some(Under::default())],

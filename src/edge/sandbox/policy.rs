@@ -350,22 +350,15 @@ pub fn changed_files(before: &Stamps, after: &Stamps) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::id::SessionId;
     use crate::domain::label::PrivacyTag;
 
     fn scope(project: &Path, may_see: Privacy) -> Scope {
         Scope {
-            session: SessionId("s".to_string()),
-            memex: Vec::new(),
             project: project.display().to_string(),
             home: "/nowhere/home".to_string(),
-            own: Vec::new(),
-            permissions: BTreeMap::new(),
             private_tags: ["private", "journal=ask", "work=warn"].map(|tag| PrivacyTag::read(tag).0).to_vec(),
-            held: BTreeMap::new(),
-            self_build: false,
             may_see,
-            hosts: Vec::new(),
+            ..Scope::bare()
         }
     }
 

@@ -280,8 +280,6 @@ pub(super) fn expand_home(text: &str, scope: &Scope) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::id::SessionId;
-    use crate::domain::label::Privacy;
 
     /// Finds a path as a file system does in which letters do not count.
     fn in_any_case(path: &Path) -> std::io::Result<PathBuf> {
@@ -312,17 +310,11 @@ mod tests {
             std::fs::write(base.join(name), name).expect("a file");
         }
         let scope = Scope {
-            session: SessionId("s".to_string()),
             memex: vec![at("memex")],
             project: at("project"),
             home: at("home"),
             own: vec![at("state/passepartout")],
-            permissions: Default::default(),
-            private_tags: Vec::new(),
-            held: Default::default(),
-            self_build: false,
-            may_see: Privacy::Private,
-            hosts: Vec::new(),
+            ..Scope::bare()
         };
         let look = |roads: &Roads, name: &str| look(roads, "path", &at(name), &scope, &|_| false);
         for (asked, meant) in [

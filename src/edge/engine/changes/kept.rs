@@ -298,17 +298,9 @@ mod tests {
             let args = args.as_object().expect("an object").clone();
             let action = Action::new(&toolbox, tool, args, Some("a test"), Labels::MODEL).expect("a proper action");
             let scope = Scope {
-                session: SessionId("s".to_string()),
-                memex: Vec::new(),
                 project: self.base.join("project").to_string_lossy().into_owned(),
                 home: self.base.to_string_lossy().into_owned(),
-                own: Vec::new(),
-                permissions: Default::default(),
-                private_tags: Vec::new(),
-                held: Default::default(),
-                self_build: false,
-                may_see: crate::domain::label::Privacy::Private,
-                hosts: Vec::new(),
+                ..Scope::bare()
             };
             let tool = toolbox.get(tool).expect("a tool");
             let case = Case { action: &action, tool, scope: &scope, facts: &facts, set_off: Sensor::UserInput };

@@ -184,7 +184,6 @@ fn changes_itself(command: &CommandFact) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::id::SessionId;
     use crate::domain::label::Privacy;
 
     /// What leads nowhere from many folders is not followed from each of them.
@@ -205,17 +204,10 @@ mod tests {
             let commands: Vec<_> = names.enumerate().map(|(pipeline, name)| command(pipeline, name)).collect();
             let script = ScriptFact { text: "cd d0; …".to_string(), commands, ..ScriptFact::default() };
             let scope = Scope {
-                session: SessionId("s".to_string()),
-                memex: Vec::new(),
                 project: at.to_string_lossy().into_owned(),
                 home: "/nowhere/home".to_string(),
-                own: Vec::new(),
-                permissions: BTreeMap::new(),
-                private_tags: Vec::new(),
-                held: BTreeMap::new(),
-                self_build: false,
                 may_see: Privacy::Open,
-                hosts: Vec::new(),
+                ..Scope::bare()
             };
             let roads = Roads::default();
             let found = Folders::of(&roads, &script, &scope);

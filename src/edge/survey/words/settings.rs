@@ -422,24 +422,12 @@ fn holds_view(file: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::domain::gate::place::guarded;
-    use crate::domain::id::SessionId;
     use crate::domain::label::Privacy;
 
     #[test]
     fn what_a_program_carries_out_is_guarded_where_files_are_written() {
-        let scope = Scope {
-            session: SessionId("test".to_string()),
-            memex: Vec::new(),
-            project: "/p".to_string(),
-            home: "/home".to_string(),
-            own: Vec::new(),
-            permissions: BTreeMap::new(),
-            private_tags: Vec::new(),
-            held: BTreeMap::new(),
-            self_build: false,
-            may_see: Privacy::Open,
-            hosts: Vec::new(),
-        };
+        let scope =
+            Scope { project: "/p".to_string(), home: "/home".to_string(), may_see: Privacy::Open, ..Scope::bare() };
         for file in SETTINGS.iter().flat_map(|settings| settings.files) {
             let path = format!("/p/sub/{}", file.replace('*', "x"));
             assert!(guarded(&path, &scope).is_some() || guarded(&format!("{path}/x"), &scope).is_some(), "{file}");
