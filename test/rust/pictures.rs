@@ -182,7 +182,10 @@ async fn a_model_that_takes_none_is_not_asked_and_the_next_one_that_does_is() {
             if alone {
                 let said = refusals(&finished);
                 assert!(said.contains(why), "{said}");
-                assert!(said.contains("recall: not asked: it sees no pictures"), "{said}");
+                assert!(
+                    said.contains("recall: not asked: it answers by fixed rules, which see no pictures; take them out"),
+                    "{said}"
+                );
                 assert_eq!(eyes.connections(), 0);
                 let Some(Fault::Model { attempts }) = &finished.report.fault else { panic!("{said}") };
                 assert!(attempts.iter().all(|one| one.charge == Charge::Nothing));

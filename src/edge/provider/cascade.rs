@@ -140,9 +140,11 @@ fn may(prompt: &Prompt, provider: &dyn Provider, permits: Permits<'_>) -> Result
                 .into(),
         )),
         // It would answer as if there were none.
-        (_, Locality::Builtin) if prompt.pictures().next().is_some() => {
-            Err(Shut::Skip("not asked: it sees no pictures".to_string()))
-        }
+        (_, Locality::Builtin) if prompt.pictures().next().is_some() => Err(Shut::Skip(
+            "not asked: it answers by fixed rules, which see no pictures; take them out, or add a model that takes some \
+             (the models' list says which do)"
+                .to_string(),
+        )),
         (_, Locality::Builtin) => Ok(()),
         // Whether the user lets in what asks is for the permits to say.
         (Privacy::Private, Locality::Local)
