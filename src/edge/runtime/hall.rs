@@ -215,7 +215,14 @@ impl Door {
             Err(why) => return refuse(&mut outgoing, &why).await,
         };
         let channel = line.channel.clone();
-        channel.note_away(false);
+        // Not when yet another connection has taken it meanwhile, and may have broken.
+        line.hand_on(&hold, None, || channel.note_away(false));
+        if !resumed {
+            // Before its client knows the token: with that it may come back in this very moment by another connection, and
+            // what it says there is for a client that has joined. The loop may have ended; then this connection soon does,
+            // too.
+            let _ = self.inbox.send(Event::Joined(channel.clone()));
+        }
         let welcome_words = Welcome {
             client: &channel.name,
             doubt: channel.doubt.as_deref(),
@@ -226,10 +233,6 @@ impl Door {
             if welcome(&mut outgoing, &welcome_words).await.is_err() {
                 // Who was not told by which token cannot come back.
                 return if resumed { End::Broken } else { End::Gone };
-            }
-            if !resumed {
-                // The loop may have ended; then this connection soon does, too.
-                let _ = self.inbox.send(Event::Joined(channel.clone()));
             }
             tokio::select! {
                 end = hear(&mut incoming, (&line, &hold), &self.inbox, road.pinged) => end,
@@ -486,17 +489,24 @@ mod tests {
     }
 
     impl Hall {
-        /// Lets a client in; the connection holds so many bytes that nobody took yet.
-        async fn let_in(&self, said: Said, holds: usize) -> There {
+        /// Begins to let a client in; the connection holds so many bytes that nobody took yet.
+        fn begin(&self, said: Said, holds: usize) -> (DuplexStream, tokio::task::JoinHandle<()>) {
             let (ours, theirs) = tokio::io::duplex(holds);
             let (reader, writer) = tokio::io::split(ours);
-            let (door, begun) = (self.door.clone(), Instant::now());
+            let door = self.door.clone();
             let (name, seats) = ("the network".to_string(), Arc::new(Semaphore::new(1)));
             let road = Road { name, pinged: true, process: None, held: None, seats };
             let serving = tokio::spawn(async move {
                 let make = |id, own: &str, outbox| Channel::client(id, own, None, outbox);
                 door.serve((Incoming::new(reader), Outgoing::new(writer)), &said, road, make).await;
             });
+            (theirs, serving)
+        }
+
+        /// Lets a client in, as [`Hall::begin`] does.
+        async fn let_in(&self, said: Said, holds: usize) -> There {
+            let begun = Instant::now();
+            let (theirs, serving) = self.begin(said, holds);
             let (reader, writer) = tokio::io::split(theirs);
             let mut incoming = Incoming::new(reader);
             let welcome = incoming.next().await.expect("frames").expect("it is let in");
@@ -552,6 +562,19 @@ mod tests {
 
     fn numbered() -> Said {
         Said { numbered: true, ..Said::plain(As::Client) }
+    }
+
+    /// Whoever knows its token may come back with it, and what it says then comes behind that it has joined.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_has_joined_before_it_can_know_its_token() {
+        let mut hall = hall();
+        // The beginning of the welcome is written, and the rest when that is taken.
+        let (theirs, serving) = hall.begin(numbered(), 16);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(hall.heard(), ["joined"]);
+        drop(theirs);
+        assert!(serving.await.is_ok());
+        assert_eq!(hall.heard(), ["left"]);
     }
 
     #[tokio::test(start_paused = true)]
