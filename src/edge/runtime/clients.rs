@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 
 /// The number of a client, which no other one of this core ever had.
 pub(super) type ClientId = u32;
@@ -177,8 +177,8 @@ pub(super) struct Channel {
     /// How often what was granted was taken back.
     withdrawn: AtomicUsize,
     about: Mutex<About>,
-    /// It is to go.
-    dismissed: Notify,
+    /// It is to go; each connection that it has in this moment is told.
+    dismissed: watch::Sender<bool>,
     /// Why it has less rights than what it says it is, if it has.
     pub(super) doubt: Option<String>,
     pub(super) outbox: Arc<Outbox>,
@@ -271,7 +271,7 @@ impl Channel {
         let seats = Arc::new(Semaphore::new(REQUESTS_MOST));
         let capacity = Arc::new(Capacity::new(kind.most()));
         let (name, session) = (name.to_string(), session.to_string());
-        let (rights, about, dismissed) = (Mutex::new(rights), Mutex::default(), Notify::new());
+        let (rights, about, dismissed) = (Mutex::new(rights), Mutex::default(), watch::Sender::new(false));
         Arc::new(Channel {
             id,
             kind,
@@ -374,12 +374,13 @@ impl Channel {
 
     /// Ends its connection.
     pub(super) fn dismiss(&self) {
-        self.dismissed.notify_one();
+        self.dismissed.send_replace(true);
     }
 
     /// Waits until it is to go.
     pub(super) async fn until_dismissed(&self) {
-        self.dismissed.notified().await;
+        // It lives as long as this does, so the wait ends for no other reason.
+        let _ = self.dismissed.subscribe().wait_for(|dismissed| *dismissed).await;
     }
 
     /// Stamps the origin of a message. Of what it claims, only the name of its conversation counts: as it stands from an
@@ -913,6 +914,17 @@ mod tests {
             let told = program_of(&session);
             assert_eq!(told.is_some(), words.is_some(), "{session}: {told:?}");
             assert!(told.unwrap_or_default().starts_with(words.unwrap_or_default()), "{session}");
+        }
+    }
+
+    #[test]
+    fn every_connection_of_a_client_that_is_sent_away_is_told() {
+        use futures_util::FutureExt;
+        let client = Channel::client(4, "ab12", None, Outbox::new(Box::new(|| {})));
+        assert!(client.until_dismissed().now_or_never().is_none());
+        client.dismiss();
+        for connection in ["one that was just left", "the one that goes on"] {
+            assert!(client.until_dismissed().now_or_never().is_some(), "{connection}");
         }
     }
 

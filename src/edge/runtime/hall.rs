@@ -432,7 +432,12 @@ async fn speak(outgoing: &mut Outgoing<impl AsyncWrite + Unpin>, line: &Line, ho
     loop {
         let mut texts = piece(&mut again);
         if texts.is_empty() {
-            texts = line.next(hold, PIECE);
+            let Some(next) = line.next(hold, PIECE) else {
+                // It may have rung for the connection that holds it by now, and rings for one at a time.
+                line.bell.notify_one();
+                return End::Broken;
+            };
+            texts = next;
         }
         if texts.is_empty() {
             line.bell.notified().await;
@@ -465,6 +470,7 @@ mod tests {
     use crate::domain::sexp::plist::message;
     use crate::domain::sexp::reader::{MAX_BYTES, Sexp};
     use crate::edge::wire::number::LONGER;
+    use futures_util::FutureExt;
     use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
     use tokio::time::Instant;
 
@@ -725,6 +731,32 @@ mod tests {
         assert!(again.serving.is_finished());
         let late = hall.let_in(said, 1 << 16).await;
         assert!(!late.resumed(), "{}", late.welcome);
+    }
+
+    /// An older connection that does not know yet that another one has taken its line is woken as if it had it still.
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_while_two_connections_wait_goes_by_the_newer_one() {
+        let (lines, bell) = (Lines::default(), Arc::new(Notify::new()));
+        let ring = bell.clone();
+        let outbox = Outbox::with_limits(Limits::JOINED, Box::new(move || ring.notify_one()));
+        let channel = Channel::client(1, "ab", None, outbox);
+        let seats = Arc::new(Semaphore::new(1));
+        let road = Road { name: String::new(), pinged: true, process: None, held: None, seats };
+        let begun = lines.begin((channel.clone(), bell), Some("token".to_string()), &road);
+        let (line, older) = begun.expect("there is a seat");
+        let (first, _there) = tokio::io::duplex(1 << 16);
+        let (second, there) = tokio::io::duplex(1 << 16);
+        let (mut first, mut second) = (Outgoing::new(first), Outgoing::new(second));
+        let mut by_older = std::pin::pin!(speak(&mut first, &line, &older));
+        assert!(by_older.as_mut().now_or_never().is_none(), "it waits");
+        let (_, newer) = lines.take_up(("token", 0), &road, &channel).expect("it is there");
+        let mut by_newer = std::pin::pin!(speak(&mut second, &line, &newer));
+        assert!(by_newer.as_mut().now_or_never().is_none(), "so does it");
+        channel.outbox.send("log", None, Plist::new().text("text", "news"));
+        assert!(matches!(by_older.as_mut().now_or_never(), Some(End::Broken)));
+        assert!(by_newer.as_mut().now_or_never().is_none());
+        let heard = Incoming::new(there).next().now_or_never().expect("it was written");
+        assert!(heard.expect("frames").is_some_and(|heard| heard.contains("news")));
     }
 
     /// A client that reads slowly has not read what lies in the system's buffers when its connection breaks.

@@ -83,19 +83,19 @@ impl Line {
         Some(send())
     }
 
-    /// Returns what waits for the client, at most about `bytes` of it; nothing to a connection that does not hold it any
+    /// Returns what waits for the client, at most about `bytes` of it; `None` to a connection that does not hold it any
     /// more.
-    pub(super) fn next(&self, hold: &Hold, bytes: usize) -> Vec<String> {
+    pub(super) fn next(&self, hold: &Hold, bytes: usize) -> Option<Vec<String>> {
         // Under one lock: what was taken is kept, whoever writes it.
         let mut state = self.state.lock();
         if state.holder != hold.number {
-            return Vec::new();
+            return None;
         }
         let texts = self.channel.outbox.receive(bytes);
-        match self.token {
+        Some(match self.token {
             None => texts,
             Some(_) => texts.iter().map(|text| state.sent.number(text)).collect(),
-        }
+        })
     }
 
     fn hold(self: &Arc<Self>, seen: u64) -> Option<Hold> {
@@ -209,7 +209,8 @@ mod tests {
         assert_eq!(line.hand_on(&first, Some(2), || "late"), None);
         assert_eq!((same.heard(), same.hand_on(&second, Some(2), || "second")), (1, Some("second")));
         line.channel.outbox.send("log", None, Plist::new().text("text", "news"));
-        assert!(line.next(&first, 1 << 20).is_empty() && line.next(&second, 1 << 20).len() == 1);
+        assert!(line.next(&first, 1 << 20).is_none());
+        assert!(line.next(&second, 1 << 20).is_some_and(|texts| texts.len() == 1));
         assert!(!lines.end(&first) && lines.end(&second));
         assert!(lines.take_up(("token", 0), &road(None), &now).is_none(), "it has ended");
     }

@@ -11,7 +11,7 @@ use crate::edge::wire::number::LONGER;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Streamed text is joined into messages of at most this many bytes.
 const CHUNK: usize = 8 * 1024;
@@ -97,8 +97,8 @@ pub struct Outbox {
     limits: Limits,
     /// Something was taken.
     taken: Notify,
-    /// Something was lost.
-    overflow: Notify,
+    /// Something was lost; for whoever asks, however often.
+    overflow: watch::Sender<bool>,
     /// The name below which the client's conversations stand; it knows them by what it called them.
     below: OnceLock<String>,
     wake: Box<dyn Fn() + Send + Sync>,
@@ -112,7 +112,7 @@ impl Outbox {
 
     /// Makes a queue with limits of its own.
     pub fn with_limits(limits: Limits, wake: Box<dyn Fn() + Send + Sync>) -> Arc<Outbox> {
-        let (taken, overflow, below) = (Notify::new(), Notify::new(), OnceLock::new());
+        let (taken, overflow, below) = (Notify::new(), watch::Sender::new(false), OnceLock::new());
         Arc::new(Outbox { queue: Mutex::default(), limits, taken, overflow, below, wake })
     }
 
@@ -174,7 +174,8 @@ impl Outbox {
 
     /// Waits until messages were lost because the client took none.
     pub async fn overflow(&self) {
-        self.overflow.notified().await;
+        // It lives as long as this does, so the wait ends for no other reason.
+        let _ = self.overflow.subscribe().wait_for(|lost| *lost).await;
     }
 
     /// Puts a message in.
@@ -216,7 +217,7 @@ impl Outbox {
         let lost = queue.left.lost > 0;
         drop(queue);
         if lost {
-            self.overflow.notify_one();
+            self.overflow.send_replace(true);
         }
         (self.wake)();
     }
@@ -683,6 +684,8 @@ mod tests {
             Plist::new().keyword("action", "trace").int("request", 7),
         );
         fits("a long name", &outbox.receive(usize::MAX));
-        assert!(futures_util::FutureExt::now_or_never(outbox.overflow()).is_some());
+        for connection in ["one that was just left", "the one that goes on"] {
+            assert!(futures_util::FutureExt::now_or_never(outbox.overflow()).is_some(), "{connection}");
+        }
     }
 }
