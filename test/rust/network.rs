@@ -704,9 +704,8 @@ fn a_connection_that_breaks_anywhere_in_an_answer_is_taken_up_without_a_message_
         program.send(
             "(:type :event :meta (:session-id \"a\" :number 1) :payload (:sensor :user-input :text \"tell me\"))",
         );
-        for _ in 0..cut {
-            program.next().expect("it is being told");
-        }
+        // What waits is told in few messages: when this thread or the core had to wait, the turn may be over before.
+        let over = (0..cut).any(|_| action(&program.next().expect("it is being told")) == Some("turn-done"));
         let seen = program.heard.last().and_then(|m| m.get("meta")?.int_at("number")).unwrap_or(0);
         program.cut();
         let mut again = Program::join(&home, at, &format!(":resume \"{token}\" :seen {seen}"));
@@ -719,7 +718,9 @@ fn a_connection_that_breaks_anywhere_in_an_answer_is_taken_up_without_a_message_
                 "(:type :event :meta (:session-id \"a\" :number 1) :payload (:sensor :user-input :text \"tell me\"))",
             );
         }
-        again.turn_done();
+        if !over {
+            again.turn_done();
+        }
         let all: Vec<Sexp> = program.heard.iter().chain(&again.heard).cloned().collect();
         let numbers: Vec<i64> = all.iter().filter_map(|m| m.get("meta")?.int_at("number")).collect();
         assert_eq!(numbers, (1..=numbers.len() as i64).collect::<Vec<_>>(), "cut behind {cut}");
