@@ -236,7 +236,7 @@ impl Door {
             }
             tokio::select! {
                 end = hear(&mut incoming, (&line, &hold), &self.inbox, road.pinged) => end,
-                end = speak(&mut outgoing, &line, &hold) => end,
+                end = speak(&mut outgoing, &self.lines, (&line, &hold)) => end,
             }
         };
         let end = tokio::select! {
@@ -425,20 +425,14 @@ async fn while_it_waits<T>(
     }
 }
 
-/// Writes what waits for a client, until it takes nothing any more. What it did not see of an earlier connection comes
-/// first.
-async fn speak(outgoing: &mut Outgoing<impl AsyncWrite + Unpin>, line: &Line, hold: &Hold) -> End {
-    let mut again = hold.again().into_iter();
+/// Writes what waits for a client, until it takes nothing any more, or cannot be told what comes next.
+async fn speak(outgoing: &mut Outgoing<impl AsyncWrite + Unpin>, lines: &Lines, (line, hold): (&Line, &Hold)) -> End {
     loop {
-        let mut texts = piece(&mut again);
-        if texts.is_empty() {
-            let Some(next) = line.next(hold, PIECE) else {
-                // It may have rung for the connection that holds it by now, and rings for one at a time.
-                line.bell.notify_one();
-                return End::Broken;
-            };
-            texts = next;
-        }
+        let Some(texts) = lines.next(line, hold, PIECE) else {
+            // It may have rung for the connection that holds it by now, and rings for one at a time.
+            line.bell.notify_one();
+            return End::Broken;
+        };
         if texts.is_empty() {
             line.bell.notified().await;
             continue;
@@ -451,17 +445,6 @@ async fn speak(outgoing: &mut Outgoing<impl AsyncWrite + Unpin>, line: &Line, ho
             Ok(Err(Broken::System(_) | Broken::Half)) | Err(_) => return End::Broken,
         }
     }
-}
-
-/// Takes the next of some texts: about [`PIECE`] bytes of them, or one.
-fn piece(texts: &mut impl Iterator<Item = String>) -> Vec<String> {
-    let (mut taken, mut bytes) = (Vec::new(), 0);
-    while bytes < PIECE {
-        let Some(text) = texts.next() else { break };
-        bytes += text.len();
-        taken.push(text);
-    }
-    taken
 }
 
 #[cfg(test)]
@@ -747,10 +730,10 @@ mod tests {
         let (first, _there) = tokio::io::duplex(1 << 16);
         let (second, there) = tokio::io::duplex(1 << 16);
         let (mut first, mut second) = (Outgoing::new(first), Outgoing::new(second));
-        let mut by_older = std::pin::pin!(speak(&mut first, &line, &older));
+        let mut by_older = std::pin::pin!(speak(&mut first, &lines, (&line, &older)));
         assert!(by_older.as_mut().now_or_never().is_none(), "it waits");
         let (_, newer) = lines.take_up(("token", 0), &road, &channel).expect("it is there");
-        let mut by_newer = std::pin::pin!(speak(&mut second, &line, &newer));
+        let mut by_newer = std::pin::pin!(speak(&mut second, &lines, (&line, &newer)));
         assert!(by_newer.as_mut().now_or_never().is_none(), "so does it");
         channel.outbox.send("log", None, Plist::new().text("text", "news"));
         assert!(matches!(by_older.as_mut().now_or_never(), Some(End::Broken)));

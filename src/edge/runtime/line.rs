@@ -12,6 +12,7 @@ use crate::edge::wire::number::Sent;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{Notify, OwnedSemaphorePermit, watch};
 
 /// What one client is told and says, whatever becomes of its connections.
@@ -26,6 +27,7 @@ pub(super) struct Line {
     /// The key with which its client came from another machine.
     key: Option<Fingerprint>,
     state: Mutex<State>,
+    share: Share,
     /// Which connection holds it.
     holder: watch::Sender<u64>,
     /// Its client's place among those who may be here. It outlives a connection, as the line does: who comes back has it
@@ -36,16 +38,45 @@ pub(super) struct Line {
 #[derive(Default)]
 struct State {
     sent: Sent,
+    /// The number of the last message that the connection which holds the line has taken, or that its client had seen
+    /// before.
+    told: u64,
     /// The number of the client's last message that came.
     heard: u64,
     holder: u64,
+}
+
+/// How much is kept of one line, counted with that of all.
+struct Share {
+    own: AtomicUsize,
+    all: Arc<AtomicUsize>,
+}
+
+impl Share {
+    fn bytes(&self) -> usize {
+        self.own.load(Ordering::Relaxed)
+    }
+
+    /// Counts anew, under the lock of the line's state.
+    fn count(&self, sent: &Sent) {
+        let (was, now) = (self.own.swap(sent.bytes(), Ordering::Relaxed), sent.bytes());
+        match now.checked_sub(was) {
+            Some(more) => self.all.fetch_add(more, Ordering::Relaxed),
+            None => self.all.fetch_sub(was - now, Ordering::Relaxed),
+        };
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes(), Ordering::Relaxed);
+    }
 }
 
 /// A connection's hold of a line.
 pub(super) struct Hold {
     line: Arc<Line>,
     number: u64,
-    again: Mutex<Vec<String>>,
     watch: watch::Receiver<u64>,
 }
 
@@ -66,7 +97,10 @@ impl Line {
         self.token.as_ref()?;
         let meta = |key: &str| message.get("meta").and_then(|meta| meta.count_at(key)).map(|number| number as u64);
         if let Some(seen) = meta("seen") {
-            self.state.lock().sent.seen(seen);
+            let mut state = self.state.lock();
+            state.sent.seen(seen);
+            state.told = state.told.max(seen.min(state.sent.last()));
+            self.share.count(&state.sent);
         }
         meta("number")
     }
@@ -83,38 +117,51 @@ impl Line {
         Some(send())
     }
 
-    /// Returns what waits for the client, at most about `bytes` of it; `None` to a connection that does not hold it any
-    /// more.
-    pub(super) fn next(&self, hold: &Hold, bytes: usize) -> Option<Vec<String>> {
+    /// As [`Lines::next`], whatever is kept of all.
+    fn next(&self, hold: &Hold, bytes: usize) -> Option<Vec<String>> {
         // Under one lock: what was taken is kept, whoever writes it.
         let mut state = self.state.lock();
         if state.holder != hold.number {
             return None;
         }
+        if state.told < state.sent.last() {
+            let again = state.sent.behind(state.told, bytes)?;
+            state.told += again.len() as u64;
+            return Some(again);
+        }
         let texts = self.channel.outbox.receive(bytes);
-        Some(match self.token {
-            None => texts,
-            Some(_) => texts.iter().map(|text| state.sent.number(text)).collect(),
-        })
+        if self.token.is_none() {
+            return Some(texts);
+        }
+        let texts = texts.iter().map(|text| state.sent.number(text)).collect();
+        state.told = state.sent.last();
+        self.share.count(&state.sent);
+        Some(texts)
+    }
+
+    /// Keeps less of what was sent.
+    fn forget(&self, forget: impl FnOnce(&mut Sent)) {
+        let mut state = self.state.lock();
+        forget(&mut state.sent);
+        self.share.count(&state.sent);
     }
 
     fn hold(self: &Arc<Self>, seen: u64) -> Option<Hold> {
         let mut state = self.state.lock();
-        let again = state.sent.behind(seen)?;
+        if !state.sent.keeps_behind(seen) {
+            return None;
+        }
         state.sent.seen(seen);
+        state.told = seen;
+        self.share.count(&state.sent);
         state.holder += 1;
         let number = state.holder;
         self.holder.send_replace(number);
-        Some(Hold { line: self.clone(), number, again: Mutex::new(again), watch: self.holder.subscribe() })
+        Some(Hold { line: self.clone(), number, watch: self.holder.subscribe() })
     }
 }
 
 impl Hold {
-    /// Returns what the client did not see of earlier connections, once.
-    pub(super) fn again(&self) -> Vec<String> {
-        std::mem::take(&mut *self.again.lock())
-    }
-
     /// Waits until another connection has taken the line.
     pub(super) async fn lost(&self) {
         let number = self.number;
@@ -123,11 +170,56 @@ impl Hold {
     }
 }
 
+/// Of what was sent to all clients together at most so many bytes are kept: for eight of them all that is kept for one, and
+/// for each of as many as can be here at once 30 kB still, which is a long answer. It is what a core can spare for those who
+/// do not say what they have seen; who reads at once goes on where it was with the little that lies between the two ends.
+const ALL: usize = 64 << 20;
+
 /// The lines that can be taken up, by their tokens.
-#[derive(Default)]
-pub(super) struct Lines(Mutex<HashMap<String, Arc<Line>>>);
+pub(super) struct Lines {
+    lines: Mutex<HashMap<String, Arc<Line>>>,
+    /// How much is kept of all of them, and how much may be.
+    kept: Arc<AtomicUsize>,
+    most: usize,
+}
+
+impl Default for Lines {
+    fn default() -> Lines {
+        Lines::keeping(ALL)
+    }
+}
 
 impl Lines {
+    /// Has no lines yet, of which at most so many bytes will be kept.
+    fn keeping(most: usize) -> Lines {
+        Lines { lines: Mutex::default(), kept: Arc::default(), most }
+    }
+
+    /// Returns what waits for a client, at most about `bytes` of it; what it did not see of earlier connections comes
+    /// first. `None` to a connection that does not hold the line any more, or when what is to come first is not kept any
+    /// more: then its client begins anew.
+    pub(super) fn next(&self, line: &Line, hold: &Hold, bytes: usize) -> Option<Vec<String>> {
+        let texts = line.next(hold, bytes);
+        if self.kept.load(Ordering::Relaxed) > self.most {
+            self.relieve();
+        }
+        texts
+    }
+
+    /// Keeps less of the line of which most is kept, until of all together no more is than may be. A line of which little
+    /// is kept loses nothing.
+    fn relieve(&self) {
+        // Under the lock of none of them: each is looked at. They are as many as clients at most, and one gives back half
+        // of its fair share or more, so it is seldom looked.
+        let lines = self.lines.lock();
+        while self.kept.load(Ordering::Relaxed) > self.most {
+            let largest = lines.values().max_by_key(|line| line.share.bytes());
+            // One that has just ended gives back what it has by itself.
+            let Some(largest) = largest.filter(|line| line.share.bytes() > 0) else { return };
+            largest.forget(Sent::forget_half);
+        }
+    }
+
     /// Begins the line of a client that has come for the first time; `None` when its road has no seat left.
     pub(super) fn begin(
         &self,
@@ -139,19 +231,19 @@ impl Lines {
         let state = State { holder: 1, ..State::default() };
         let (holder, watch) = watch::channel(1);
         let (process, key) = (road.process, road.held.as_ref().map(Held::key));
-        let state = Mutex::new(state);
-        let line = Arc::new(Line { channel, bell, token, process, key, state, holder, _seat: seat });
+        let (state, share) = (Mutex::new(state), Share { own: AtomicUsize::new(0), all: self.kept.clone() });
+        let line = Arc::new(Line { channel, bell, token, process, key, state, share, holder, _seat: seat });
         if let Some(token) = &line.token {
-            self.0.lock().insert(token.clone(), line.clone());
+            self.lines.lock().insert(token.clone(), line.clone());
         }
-        Some((line.clone(), Hold { line, number: 1, again: Mutex::default(), watch }))
+        Some((line.clone(), Hold { line, number: 1, watch }))
     }
 
     /// Takes a line up for a client that comes back and has seen messages up to a number; `now` is what it would be if it
     /// came for the first time. `None` when there is none by this token, it is another process's, of another key or of one
     /// that is not now what it was then, or what was not seen is not kept any more.
     pub(super) fn take_up(&self, (token, seen): (&str, u64), road: &Road, now: &Channel) -> Option<(Arc<Line>, Hold)> {
-        let lines = self.0.lock();
+        let lines = self.lines.lock();
         let line = lines.get(token)?;
         let then = &line.channel;
         // What a client was granted it has beyond what its road gives.
@@ -165,13 +257,14 @@ impl Lines {
 
     /// Ends a line for the connection that holds it; returns false when another one holds it by now.
     pub(super) fn end(&self, hold: &Hold) -> bool {
-        let mut lines = self.0.lock();
+        let mut lines = self.lines.lock();
         if hold.line.state.lock().holder != hold.number {
             return false;
         }
         if let Some(token) = &hold.line.token {
             lines.remove(token);
         }
+        hold.line.forget(Sent::forget_all);
         true
     }
 }
@@ -182,6 +275,8 @@ mod tests {
     use crate::domain::sexp::plist::Plist;
     use crate::edge::runtime::clients::Grant;
     use crate::edge::runtime::outbox::Outbox;
+    use crate::edge::wire::number::EACH;
+    use proptest::prelude::*;
     use tokio::sync::Semaphore;
 
     fn outbox() -> Arc<Outbox> {
@@ -193,7 +288,22 @@ mod tests {
     }
 
     fn begin(lines: &Lines, channel: Arc<Channel>, process: Option<u32>) -> (Arc<Line>, Hold) {
-        lines.begin((channel, Arc::default()), Some("token".to_string()), &road(process)).expect("there is a seat")
+        begin_as(lines, "token", channel, process)
+    }
+
+    fn begin_as(lines: &Lines, token: &str, channel: Arc<Channel>, process: Option<u32>) -> (Arc<Line>, Hold) {
+        lines.begin((channel, Arc::default()), Some(token.to_string()), &road(process)).expect("there is a seat")
+    }
+
+    fn client(id: u32) -> Arc<Channel> {
+        Channel::client(id, "ab", None, outbox())
+    }
+
+    /// Has a client told something; returns by how much that is more to be kept.
+    fn tell(lines: &Lines, (line, hold): &(Arc<Line>, Hold), size: usize) -> usize {
+        line.channel.outbox.send("log", None, Plist::new().text("text", "x".repeat(size)));
+        let texts = lines.next(line, hold, usize::MAX).expect("it holds its line");
+        texts.iter().map(|text| text.len() + EACH).sum()
     }
 
     #[test]
@@ -209,8 +319,8 @@ mod tests {
         assert_eq!(line.hand_on(&first, Some(2), || "late"), None);
         assert_eq!((same.heard(), same.hand_on(&second, Some(2), || "second")), (1, Some("second")));
         line.channel.outbox.send("log", None, Plist::new().text("text", "news"));
-        assert!(line.next(&first, 1 << 20).is_none());
-        assert!(line.next(&second, 1 << 20).is_some_and(|texts| texts.len() == 1));
+        assert!(lines.next(&line, &first, 1 << 20).is_none());
+        assert!(lines.next(&line, &second, 1 << 20).is_some_and(|texts| texts.len() == 1));
         assert!(!lines.end(&first) && lines.end(&second));
         assert!(lines.take_up(("token", 0), &road(None), &now).is_none(), "it has ended");
     }
@@ -239,5 +349,100 @@ mod tests {
             assert!(lines.take_up(("another", 0), &road(process), &now).is_none());
             assert_eq!(line.channel.rights(), then.rights());
         }
+    }
+
+    /// What happens to one of several clients.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Told(usize, usize),
+        Seen(usize, u64),
+        Back(usize),
+        Gone(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let who = || 0..5_usize;
+        prop_oneof![
+            16 => (who(), 0..1_500_usize).prop_map(|(who, size)| Step::Told(who, size)),
+            2 => (who(), 0..40_u64).prop_map(|(who, seen)| Step::Seen(who, seen)),
+            1 => who().prop_map(Step::Back),
+            1 => who().prop_map(Step::Gone),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn of_all_together_no_more_is_kept_than_may_be_and_who_has_little_loses_nothing(
+            most in 0..12_000_usize,
+            steps in proptest::collection::vec(step(), 0..120),
+        ) {
+            let lines = Lines::keeping(most);
+            let new = |who: usize| begin_as(&lines, &who.to_string(), client(who as u32), None);
+            let mut all: Vec<(Arc<Line>, Hold)> = (0..5).map(new).collect();
+            for step in steps {
+                let before: Vec<usize> = all.iter().map(|(line, _)| line.share.bytes()).collect();
+                match step {
+                    Step::Told(who, size) => {
+                        let more = tell(&lines, &all[who], size);
+                        let mut had = before;
+                        had[who] += more;
+                        let now: Vec<usize> = all.iter().map(|(line, _)| line.share.bytes()).collect();
+                        let lost: Vec<usize> = (0..5).filter(|n| now[*n] < had[*n]).collect();
+                        if had.iter().sum::<usize>() <= most {
+                            prop_assert!(lost.is_empty());
+                        }
+                        for (loser, other) in lost.iter().flat_map(|n| (0..5).map(|other| (*n, other))) {
+                            prop_assert!(had[loser] >= now[other], "{loser} lost of {had:?}, not {other}: {now:?}");
+                        }
+                    }
+                    Step::Seen(who, seen) => {
+                        let text = format!("(:type :event :meta (:seen {seen}) :payload (:action :alive))");
+                        all[who].0.number_of(&Sexp::read(&text).expect("a message"));
+                    }
+                    Step::Back(who) => {
+                        let last = all[who].0.state.lock().sent.last();
+                        let again = lines.take_up((who.to_string().as_str(), last), &road(None), &client(9));
+                        all[who] = again.expect("who has seen all goes on");
+                    }
+                    Step::Gone(who) => {
+                        prop_assert!(lines.end(&all[who].1));
+                        all[who] = new(who);
+                    }
+                }
+                let sum: usize = all.iter().map(|(line, _)| line.share.bytes()).sum();
+                prop_assert_eq!(sum, lines.kept.load(Ordering::Relaxed));
+                prop_assert!(sum <= most, "{} of {}", sum, most);
+                for (line, _) in &all {
+                    prop_assert_eq!(line.share.bytes(), line.state.lock().sent.bytes());
+                }
+            }
+            drop(lines);
+            let kept = all[0].0.share.all.clone();
+            all.clear();
+            prop_assert_eq!(kept.load(Ordering::Relaxed), 0);
+        }
+    }
+
+    #[test]
+    fn what_is_not_kept_any_more_ends_the_connection_by_which_it_was_to_come_again() {
+        let lines = Lines::keeping(8_000);
+        let greedy = begin_as(&lines, "greedy", client(1), None);
+        let small = begin_as(&lines, "small", client(2), None);
+        tell(&lines, &small, 100);
+        (0..6).for_each(|_| _ = tell(&lines, &greedy, 1_000));
+        let (line, hold) = lines.take_up(("greedy", 0), &road(None), &client(3)).expect("all of it is kept");
+        let piece = lines.next(&line, &hold, 1).expect("it is said again");
+        assert!(matches!(piece.as_slice(), [text] if text.contains(":number 1")), "{piece:?}");
+        // What it says that it has seen meanwhile needs not be said again.
+        line.number_of(&Sexp::read("(:type :event :meta (:seen 2))").expect("a message"));
+        let piece = lines.next(&line, &hold, 1).expect("it is said again");
+        assert!(matches!(piece.as_slice(), [text] if text.contains(":number 3")), "{piece:?}");
+        // Too much for all is kept, and most of it is the greedy one's.
+        tell(&lines, &small, 2_000);
+        tell(&lines, &small, 1_500);
+        assert!(lines.next(&line, &hold, 1).is_none(), "it cannot be told what comes next");
+        assert!(lines.take_up(("greedy", 3), &road(None), &client(3)).is_none(), "it begins anew");
+        let (line, hold) = lines.take_up(("small", 0), &road(None), &client(4)).expect("nothing of it is lost");
+        assert_eq!(lines.next(&line, &hold, usize::MAX).expect("it is said again").len(), 3);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// it is listened.
 const KEPT: usize = 8 << 20;
 /// What a message takes beside its text, here and in those buffers.
-const EACH: usize = 64;
+pub const EACH: usize = 64;
 /// A number makes a message at most so many bytes longer.
 pub const LONGER: usize = 64;
 
@@ -39,6 +39,27 @@ impl Sent {
         while self.oldest() <= number.min(self.last) && self.forget() {}
     }
 
+    /// Keeps the older half no longer, and nothing at all where one message is more than half.
+    pub fn forget_half(&mut self) {
+        let half = self.bytes / 2;
+        while self.bytes > half && self.forget() {}
+    }
+
+    /// Keeps nothing any longer.
+    pub fn forget_all(&mut self) {
+        (self.kept, self.bytes) = (VecDeque::new(), 0);
+    }
+
+    /// Returns how much is kept.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the number of the message that was sent last; 0 before the first.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
     /// Keeps the oldest message no longer; returns whether there was one.
     fn forget(&mut self) -> bool {
         let Some(oldest) = self.kept.pop_front() else { return false };
@@ -46,14 +67,25 @@ impl Sent {
         true
     }
 
-    /// Returns what was sent behind a number; `None` when not all of it is kept, or the number was never sent.
-    pub fn behind(&self, number: u64) -> Option<Vec<String>> {
-        let oldest = self.oldest();
-        if number > self.last || number + 1 < oldest {
+    /// Returns whether all is kept that was sent behind a number; not when the number was never sent.
+    pub fn keeps_behind(&self, number: u64) -> bool {
+        number <= self.last && self.oldest() <= number + 1
+    }
+
+    /// Returns what was sent behind a number, the oldest first: about `bytes` of it, at least one message if there is any.
+    /// `None` when not all of it is kept, or the number was never sent.
+    pub fn behind(&self, number: u64, bytes: usize) -> Option<Vec<String>> {
+        if !self.keeps_behind(number) {
             return None;
         }
-        let skipped = usize::try_from(number + 1 - oldest).ok()?;
-        Some(self.kept.iter().skip(skipped).cloned().collect())
+        let skipped = usize::try_from(number + 1 - self.oldest()).ok()?;
+        let mut size = 0;
+        let fits = |text: &&String| {
+            let fits = size < bytes.max(1);
+            size += text.len();
+            fits
+        };
+        Some(self.kept.iter().skip(skipped).take_while(fits).cloned().collect())
     }
 
     /// The number of the oldest message that is kept; one more than the last where none is.
@@ -125,7 +157,8 @@ mod tests {
                 .map(|n| sent.number(&message("log", Plist::new().int("n", n)).build().to_string()))
                 .collect();
             sent.seen(told);
-            match sent.behind(seen) {
+            prop_assert_eq!(sent.keeps_behind(seen), sent.behind(seen, 1).is_some());
+            match sent.behind(seen, usize::MAX) {
                 Some(again) => prop_assert_eq!(again.as_slice(), all.get(seen as usize..).unwrap_or(&[])),
                 None => prop_assert!(seen > count || seen < told.min(count)),
             }
@@ -140,7 +173,9 @@ mod tests {
             sent.number(&text);
         }
         assert!(
-            sent.bytes <= KEPT && sent.behind(0).is_none() && sent.behind(999).is_some_and(|again| again.len() == 1)
+            sent.bytes <= KEPT
+                && sent.behind(0, 1).is_none()
+                && sent.behind(999, usize::MAX).is_some_and(|again| again.len() == 1)
         );
         for _ in 0..200_000 {
             sent.number("(:type :log)");
@@ -148,5 +183,32 @@ mod tests {
         assert!(sent.kept.len() * EACH <= KEPT);
         sent.seen(sent.last);
         assert_eq!((sent.kept.len(), sent.bytes), (0, 0));
+    }
+
+    #[test]
+    fn of_what_is_kept_the_older_half_is_let_go_and_the_rest_comes_in_pieces() {
+        let text = |size: usize| format!("(:type :log {})", "x".repeat(size));
+        for (sizes, left) in [
+            (vec![], 0),
+            (vec![10], 0),
+            (vec![100, 100, 100, 100], 2),
+            (vec![100, 100, 100], 1),
+            // The newest alone is more than half.
+            (vec![10, 10, 1_000], 0),
+            (vec![1_000, 10, 10], 2),
+        ] {
+            let mut sent = Sent::default();
+            let said: Vec<String> = sizes.iter().map(|size| sent.number(&text(*size))).collect();
+            sent.forget_half();
+            let told = sizes.len() - left;
+            assert_eq!(sent.behind(told as u64, usize::MAX).as_deref(), said.get(told..), "{sizes:?}");
+            assert!(told == 0 || !sent.keeps_behind(told as u64 - 1), "{sizes:?}");
+            let mut again = Vec::new();
+            while let Some(piece) = sent.behind((told + again.len()) as u64, 1).filter(|piece| !piece.is_empty()) {
+                assert_eq!(piece.len(), 1, "{sizes:?}");
+                again.extend(piece);
+            }
+            assert_eq!(said.get(told..), Some(again.as_slice()), "{sizes:?}");
+        }
     }
 }
