@@ -59,6 +59,11 @@ impl Capacity {
         Ok(Place { _asked: asked, _bytes: taken })
     }
 
+    /// Returns whether something that was taken on goes on or waits.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.asked.available_permits() < self.most.asked
+    }
+
     /// Waits until a turn may go on; it may as long as what this returns is kept.
     pub(super) async fn turn(self: Arc<Self>) -> Option<OwnedSemaphorePermit> {
         // Nobody closes it.
@@ -80,7 +85,9 @@ mod tests {
         assert!(why(capacity.place(1)).contains("20 questions of this client go on or wait already"));
         held.pop();
         assert_eq!(why(capacity.place(1)), "", "it was given back");
+        assert!(capacity.is_in_use());
         drop(held);
+        assert!(!capacity.is_in_use());
         let half = [capacity.place(4 * MB), capacity.place(4 * MB)];
         assert!(half.iter().all(Result::is_ok) && why(capacity.place(1)).contains("with 8 MB go on or wait already"));
         drop(half);

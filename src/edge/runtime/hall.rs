@@ -287,8 +287,8 @@ impl Door {
         ended
     }
 
-    /// Takes up the line of a client that comes back, or begins one where there is a seat for it; says whether it was
-    /// taken up.
+    /// Takes up the line of a client that comes back, or begins one where there is a seat for it, in the place of its old
+    /// one where it cannot go on by that; says whether it was taken up.
     fn line(
         &self,
         said: &Said,
@@ -300,8 +300,14 @@ impl Door {
         if let Some((line, hold)) = resume.and_then(|resume| self.lines.take_up(resume, road, &channel)) {
             return Ok((line, hold, true));
         }
+        let old = resume.map(|(token, _)| token);
+        let (seat, before) = self.lines.seat(old, road, &channel).ok_or(FULL)?;
+        if let Some(before) = before {
+            // The loop may have ended; then nobody needs to know.
+            let _ = self.inbox.send(Event::Left(before));
+        }
         let token = said.numbered.then_some(token);
-        let (line, hold) = self.lines.begin((channel, bell), token, road).ok_or(FULL)?;
+        let (line, hold) = self.lines.begin((channel, bell), token, road, seat);
         Ok((line, hold, false))
     }
 
@@ -725,8 +731,8 @@ mod tests {
         let channel = Channel::client(1, "ab", None, outbox);
         let seats = Arc::new(Semaphore::new(1));
         let road = Road { name: String::new(), pinged: true, process: None, held: None, seats };
-        let begun = lines.begin((channel.clone(), bell), Some("token".to_string()), &road);
-        let (line, older) = begun.expect("there is a seat");
+        let (seat, _) = lines.seat(None, &road, &channel).expect("there is one");
+        let (line, older) = lines.begin((channel.clone(), bell), Some("token".to_string()), &road, seat);
         let (first, _there) = tokio::io::duplex(1 << 16);
         let (second, there) = tokio::io::duplex(1 << 16);
         let (mut first, mut second) = (Outgoing::new(first), Outgoing::new(second));

@@ -5,7 +5,7 @@
 
 use crate::domain::sexp::reader::Sexp;
 use crate::edge::peers::tls::Fingerprint;
-use crate::edge::runtime::clients::Channel;
+use crate::edge::runtime::clients::{Channel, ClientId};
 use crate::edge::runtime::hall::Road;
 use crate::edge::runtime::lobby::Held;
 use crate::edge::wire::number::Sent;
@@ -30,9 +30,6 @@ pub(super) struct Line {
     share: Share,
     /// Which connection holds it.
     holder: watch::Sender<u64>,
-    /// Its client's place among those who may be here. It outlives a connection, as the line does: who comes back has it
-    /// still, and no more can be waited for than can be here.
-    _seat: OwnedSemaphorePermit,
 }
 
 #[derive(Default)]
@@ -44,6 +41,9 @@ struct State {
     /// The number of the client's last message that came.
     heard: u64,
     holder: u64,
+    /// Its client's place among those who may be here. It outlives a connection, as the line does: who comes back has it
+    /// still, and no more can be waited for than can be here. `None` once it was handed on.
+    seat: Option<OwnedSemaphorePermit>,
 }
 
 /// How much is kept of one line, counted with that of all.
@@ -154,10 +154,33 @@ impl Line {
         state.sent.seen(seen);
         state.told = seen;
         self.share.count(&state.sent);
-        state.holder += 1;
-        let number = state.holder;
-        self.holder.send_replace(number);
+        let number = self.pass(&mut state);
         Some(Hold { line: self.clone(), number, watch: self.holder.subscribe() })
+    }
+
+    /// Takes the line from the connection that holds it, and returns the number of the next.
+    fn pass(&self, state: &mut State) -> u64 {
+        state.holder += 1;
+        self.holder.send_replace(state.holder);
+        state.holder
+    }
+
+    /// Takes the line from the connection that holds it, for good, and returns its seat.
+    fn let_go(&self) -> Option<OwnedSemaphorePermit> {
+        let mut state = self.state.lock();
+        self.pass(&mut state);
+        state.sent.forget_all();
+        self.share.count(&state.sent);
+        state.seat.take()
+    }
+
+    /// Returns whether a client that comes by a road is the one whose line this is; `now` is what it would be if it came for
+    /// the first time. Not another process, nor one of another key or one that is not now what it was then.
+    fn is_of(&self, road: &Road, now: &Channel) -> bool {
+        let then = &self.channel;
+        // What a client was granted it has beyond what its road gives.
+        let same = then.kind == now.kind && (then.kind.is_program() || then.rights() == now.rights());
+        same && self.process == road.process && self.key == road.held.as_ref().map(Held::key)
     }
 }
 
@@ -220,36 +243,55 @@ impl Lines {
         }
     }
 
-    /// Begins the line of a client that has come for the first time; `None` when its road has no seat left.
+    /// Finds a seat for a client that begins anew, and returns also who had it before. Who comes back and cannot go on has
+    /// its own: its old line, by its token, is let go at once, whether it is known yet that its connection broke or not.
+    /// While something of that is under way, and another seat is free, it is waited for all the same: who asks again joins
+    /// a turn that goes on. `None` when there is no seat.
+    pub(super) fn seat(
+        &self,
+        token: Option<&str>,
+        road: &Road,
+        now: &Channel,
+    ) -> Option<(OwnedSemaphorePermit, Option<ClientId>)> {
+        let free = || road.seats.clone().try_acquire_owned().ok().map(|seat| (seat, None));
+        // Under the lock: a line that is being ended gives its seat back by itself.
+        let mut lines = self.lines.lock();
+        let old = token.and_then(|token| lines.get_key_value(token)).filter(|(_, line)| line.is_of(road, now));
+        let Some((token, line)) = old.map(|(token, line)| (token.clone(), line.clone())) else { return free() };
+        if line.channel.capacity.is_in_use()
+            && let Some(seat) = free()
+        {
+            return Some(seat);
+        }
+        lines.remove(&token);
+        Some((line.let_go()?, Some(line.channel.id)))
+    }
+
+    /// Begins the line of a client that has a seat.
     pub(super) fn begin(
         &self,
         (channel, bell): (Arc<Channel>, Arc<Notify>),
         token: Option<String>,
         road: &Road,
-    ) -> Option<(Arc<Line>, Hold)> {
-        let seat = road.seats.clone().try_acquire_owned().ok()?;
-        let state = State { holder: 1, ..State::default() };
+        seat: OwnedSemaphorePermit,
+    ) -> (Arc<Line>, Hold) {
+        let state = State { holder: 1, seat: Some(seat), ..State::default() };
         let (holder, watch) = watch::channel(1);
         let (process, key) = (road.process, road.held.as_ref().map(Held::key));
         let (state, share) = (Mutex::new(state), Share { own: AtomicUsize::new(0), all: self.kept.clone() });
-        let line = Arc::new(Line { channel, bell, token, process, key, state, share, holder, _seat: seat });
+        let line = Arc::new(Line { channel, bell, token, process, key, state, share, holder });
         if let Some(token) = &line.token {
             self.lines.lock().insert(token.clone(), line.clone());
         }
-        Some((line.clone(), Hold { line, number: 1, watch }))
+        (line.clone(), Hold { line, number: 1, watch })
     }
 
     /// Takes a line up for a client that comes back and has seen messages up to a number; `now` is what it would be if it
-    /// came for the first time. `None` when there is none by this token, it is another process's, of another key or of one
-    /// that is not now what it was then, or what was not seen is not kept any more.
+    /// came for the first time. `None` when there is none by this token, it is another one's, or what was not seen is not
+    /// kept any more.
     pub(super) fn take_up(&self, (token, seen): (&str, u64), road: &Road, now: &Channel) -> Option<(Arc<Line>, Hold)> {
         let lines = self.lines.lock();
-        let line = lines.get(token)?;
-        let then = &line.channel;
-        // What a client was granted it has beyond what its road gives.
-        let same = then.kind == now.kind && (then.kind.is_program() || then.rights() == now.rights());
-        let key = road.held.as_ref().map(Held::key);
-        let line = Some(line).filter(|line| same && line.process == road.process && line.key == key)?.clone();
+        let line = lines.get(token).filter(|line| line.is_of(road, now))?.clone();
         // Under the lock: a line that is being ended is not taken up.
         let hold = line.hold(seen)?;
         Some((line, hold))
@@ -276,6 +318,7 @@ mod tests {
     use crate::edge::runtime::clients::Grant;
     use crate::edge::runtime::outbox::Outbox;
     use crate::edge::wire::number::EACH;
+    use futures_util::FutureExt;
     use proptest::prelude::*;
     use tokio::sync::Semaphore;
 
@@ -292,7 +335,10 @@ mod tests {
     }
 
     fn begin_as(lines: &Lines, token: &str, channel: Arc<Channel>, process: Option<u32>) -> (Arc<Line>, Hold) {
-        lines.begin((channel, Arc::default()), Some(token.to_string()), &road(process)).expect("there is a seat")
+        let road = road(process);
+        let (seat, before) = lines.seat(None, &road, &channel).expect("there is a seat");
+        assert_eq!(before, None);
+        lines.begin((channel, Arc::default()), Some(token.to_string()), &road, seat)
     }
 
     fn client(id: u32) -> Arc<Channel> {
@@ -348,6 +394,49 @@ mod tests {
             assert_eq!(again.is_some(), taken, "{} by {}", then.name, now.name);
             assert!(lines.take_up(("another", 0), &road(process), &now).is_none());
             assert_eq!(line.channel.rights(), then.rights());
+        }
+    }
+
+    #[test]
+    fn who_cannot_go_on_has_its_own_seat_again_and_nobody_elses() {
+        let emacs = || Channel::emacs(1, 7, outbox());
+        let doubted = || Channel::doubted(2, 7, ("it runs a script".to_string(), false), outbox());
+        let granted = client(5);
+        granted.grant(Grant::Private, 0).expect("it can be");
+        for (then, now, process, token, has) in [
+            (emacs(), emacs(), Some(7), "token", true),
+            (granted, client(6), Some(7), "token", true),
+            (emacs(), emacs(), Some(8), "token", false),
+            (emacs(), doubted(), Some(7), "token", false),
+            (emacs(), client(6), Some(7), "token", false),
+            (emacs(), emacs(), Some(7), "another", false),
+        ] {
+            let lines = Lines::default();
+            let (line, hold) = begin(&lines, then.clone(), Some(7));
+            line.channel.outbox.send("log", None, Plist::new().text("text", "news"));
+            assert!(lines.next(&line, &hold, 1 << 20).is_some_and(|texts| texts.len() == 1));
+            let full = Road { seats: Arc::new(Semaphore::new(0)), ..road(process) };
+            let found = lines.seat(Some(token), &full, &now).map(|(_, before)| before);
+            assert_eq!(found, has.then_some(Some(then.id)), "{} by {} and {token}", then.name, now.name);
+            assert_eq!(hold.lost().now_or_never().is_some(), has, "its connection goes on or not");
+            assert_eq!((lines.next(&line, &hold, 1 << 20).is_none(), !lines.end(&hold)), (has, has));
+            assert_eq!(lines.kept.load(Ordering::Relaxed), 0);
+            assert!(lines.seat(Some("token"), &full, &then).is_none(), "it is let go once");
+        }
+    }
+
+    #[test]
+    fn who_has_something_under_way_is_waited_for_while_there_is_another_seat() {
+        for (under_way, free, waited) in [(false, 0, false), (false, 1, false), (true, 0, false), (true, 1, true)] {
+            let lines = Lines::default();
+            let (line, hold) = begin(&lines, client(5), None);
+            let place = under_way.then(|| line.channel.capacity.place(1));
+            let road = Road { seats: Arc::new(Semaphore::new(free)), ..road(None) };
+            let (seat, before) = lines.seat(Some("token"), &road, &client(6)).expect("there is one");
+            assert_eq!(before, (!waited).then_some(5), "under way: {under_way}, free: {free}");
+            assert_eq!(lines.end(&hold), waited);
+            assert_eq!(road.seats.available_permits(), free - usize::from(waited), "it is its own, or another");
+            drop((seat, place));
         }
     }
 

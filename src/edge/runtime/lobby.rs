@@ -412,6 +412,47 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn who_comes_back_too_late_to_go_on_has_the_seat_that_it_had_and_nobody_else_has_it() {
+        let (mut terms, mut events) = terms(None);
+        terms.seats = Arc::new(Semaphore::new(1));
+        let numbered = Said { numbered: true, ..Said::plain(As::Client) };
+        let (first, met) = join(&terms, &numbered).await;
+        let token = met.expect("it is let in").text_at("resume").expect("a token").to_string();
+        // Whether it is known yet that its connection broke or not.
+        let mut here = Some((token, first));
+        for broken in [false, true] {
+            let (token, there) = here.take().expect("it is here");
+            let there = (!broken).then_some(there);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let guessed = Some(("00112233445566778899aabbccddeeff".to_string(), 99));
+            for other in [numbered.clone(), Said { resume: guessed, ..numbered.clone() }] {
+                let (_, met) = join(&terms, &other).await;
+                assert!(matches!(&met, Err(Unmet::Refused(why)) if why.contains("as many clients")), "{met:?}");
+            }
+            // What it says that it has seen was never said; of what is not kept any more it cannot go on, either.
+            let again = Said { resume: Some((token, 99)), ..numbered.clone() };
+            let (next, met) = join(&terms, &again).await;
+            let welcome = met.expect("it is let in");
+            assert!(!welcome.flag_at("resumed"), "{welcome}");
+            if let Some((mut incoming, _writer)) = there {
+                assert!(matches!(incoming.next().await, Ok(None)), "its old connection has ended");
+            }
+            here = Some((welcome.text_at("resume").expect("another token").to_string(), next));
+        }
+        let mut heard = Vec::new();
+        while let Ok(event) = events.try_recv() {
+            match event {
+                Event::Joined(channel) => heard.push(("joined", channel.id)),
+                Event::Left(id) => heard.push(("left", id)),
+                _ => panic!("nothing was said"),
+            }
+        }
+        let [(_, one), _, (_, two), _, (_, three)] = heard.as_slice() else { panic!("{heard:?}") };
+        let expected = [("joined", *one), ("left", *one), ("joined", *two), ("left", *two), ("joined", *three)];
+        assert_eq!(heard, expected, "each leaves before the next one comes");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn who_does_not_prove_itself_within_five_seconds_is_let_go() {
         let folder = tempfile::tempdir().expect("a folder");
         for tls in [None, Some(folder.path())] {
