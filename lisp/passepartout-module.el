@@ -83,17 +83,33 @@ and :finding, a function that returns a check for the doctor.")
 
 ;;;; The transport
 
+(defconst passepartout-module--native
+  (list :start #'passepartout--mod-start
+        :send #'passepartout--mod-send
+        :receive #'passepartout--mod-receive
+        :stop #'passepartout--mod-stop
+        :version #'passepartout--mod-version)
+  "The transport to the core of this Emacs.")
+
+(defvar passepartout-module--fitting nil
+  "The version of the Lisp and the function of the module that said it fits.
+They are a cons, or nil.  The module is asked once, and not for every
+message: what it says is a new text each time.")
+
 (defun passepartout-module-transport ()
   "Return the plist of functions that reach the core.
 The module is loaded when it is needed and not there yet."
   (or passepartout-module--transport
-      (progn
-        (passepartout-module-load)
-        (list :start #'passepartout--mod-start
-              :send #'passepartout--mod-send
-              :receive #'passepartout--mod-receive
-              :stop #'passepartout--mod-stop
-              :version #'passepartout--mod-version))))
+      (let ((asked (symbol-function 'passepartout--mod-version)))
+        (unless (and passepartout-module--fitting
+                     (eq (car passepartout-module--fitting)
+                         passepartout-version)
+                     (eq (cdr passepartout-module--fitting) asked))
+          (passepartout-module-load)
+          (setq passepartout-module--fitting
+                (cons passepartout-version
+                      (symbol-function 'passepartout--mod-version))))
+        passepartout-module--native)))
 
 (defun passepartout-module-call (name &rest arguments)
   "Call the function NAME of the transport with ARGUMENTS."
