@@ -23,8 +23,9 @@
 
 ;; What we do on Emacs's only thread keeps your keys waiting.  How long
 ;; each piece of it took is kept in a ring of fixed size, and the doctor
-;; shows what it comes to.  Noting a piece makes no garbage but the two
-;; numbers that the clock gives.
+;; shows what it comes to.  Noting a piece makes no garbage but a few
+;; numbers: there are some for every key, and what they make is collected
+;; while keys wait.
 
 ;;; Code:
 
@@ -43,11 +44,15 @@
   "The microseconds of the longest piece, and what it was.")
 
 (defvar passepartout-thread--part (list 0)
-  "The microseconds of the longest part of the piece that goes on, and its name.")
+  "The seconds of the longest part of the piece that goes on, and its name.")
+
+(defvar passepartout-thread--from 0.0
+  "When the piece that goes on began.
+What closed over it would be made anew for each piece.")
 
 (defmacro passepartout-thread-timed (what &rest body)
   "Evaluate BODY, a piece of our work called WHAT, and note what it took.
-WHAT is a symbol."
+WHAT is a quoted symbol."
   (declare (indent 1) (debug t))
   `(let ((passepartout-thread--from (float-time)))
      (setcar passepartout-thread--part 0)
@@ -57,7 +62,7 @@ WHAT is a symbol."
 (defun passepartout-thread-part (what from)
   "Note that a part of the piece that goes on, WHAT, went on since FROM.
 WHAT is a function; where a piece is the longest its longest part is named."
-  (let ((took (truncate (* 1e6 (- (float-time) from)))))
+  (let ((took (- (float-time) from)))
     (when (> took (car passepartout-thread--part))
       (setcar passepartout-thread--part took)
       (setcdr passepartout-thread--part what))))
