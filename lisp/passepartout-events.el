@@ -154,6 +154,22 @@ Its length in bytes stays what it is in a buffer."
            text t t))
       text)))
 
+(defun passepartout-events-clean-p (text)
+  "Return non-nil when `passepartout-events-clean' would only copy TEXT."
+  (and (null (text-properties-at 0 text))
+       (null (next-property-change 0 text))
+       (if (multibyte-string-p text)
+           (not (passepartout-events-foreign-p text))
+         (not (string-match-p "[\200-\377]" text)))))
+
+(defun passepartout-events--plain-p (value)
+  "Return non-nil when every string in VALUE is clean."
+  (while (and (consp value) (passepartout-events--plain-p (car value)))
+    (setq value (cdr value)))
+  (cond ((consp value) nil)
+        ((stringp value) (passepartout-events-clean-p value))
+        (t t)))
+
 (defun passepartout-events--plain (value)
   "Return a copy of VALUE in which every string is clean."
   (cond ((stringp value) (passepartout-events-clean value))
@@ -174,7 +190,10 @@ Its length in bytes stays what it is in a buffer."
         (print-escape-multibyte nil) (print-charset-text-property nil)
         (print-continuous-numbering nil) (print-integers-as-characters nil)
         (float-output-format nil))
-    (prin1-to-string (passepartout-events--plain value))))
+    ;; Nearly all that is sent is plain: a copy would be garbage at once.
+    (prin1-to-string (if (passepartout-events--plain-p value)
+                         value
+                       (passepartout-events--plain value)))))
 
 (defun passepartout-send (type payload &optional session)
   "Send a message of TYPE with PAYLOAD, a plist, in SESSION.
@@ -235,7 +254,9 @@ FUNCTION, unless it is nil, is called with the payload of the response."
 (defun passepartout-events--cut (text from)
   "Return how many characters of TEXT after FROM make one slice."
   (let ((count (min passepartout-events-text-limit (- (length text) from))))
-    (while (> (string-bytes (substring text from (+ from count)))
+    (while (> (if (= count (length text))
+                  (string-bytes text)
+                (string-bytes (substring text from (+ from count))))
               passepartout-events-text-limit)
       (setq count (/ (1+ count) 2)))
     count))
@@ -305,6 +326,24 @@ Another core would not know what it is a slice of."
                              nil #'passepartout-events--drain)))
       (passepartout-events--drain))))
 
+(defvar passepartout-events--match nil
+  "The match data of who was interrupted.")
+
+(defvar passepartout-events--cells (make-list 24 nil)
+  "Cells for match data that nobody uses now; they grow where that is longer.")
+
+(defmacro passepartout-events--keep-match (&rest body)
+  "Evaluate BODY and restore the match data.
+As `save-match-data' does, but that makes two markers for each group of
+what Org searched for last, some kB, whenever the core says something."
+  (declare (indent 0) (debug t))
+  `(let ((passepartout-events--match
+          (match-data t passepartout-events--cells))
+         ;; Who interrupts BODY takes cells of its own.
+         (passepartout-events--cells nil))
+     (unwind-protect (progn ,@body)
+       (set-match-data passepartout-events--match))))
+
 (defun passepartout-events--drain ()
   "Handle what the core has sent, for a few milliseconds at most."
   (when (timerp passepartout-events--timer)
@@ -312,7 +351,7 @@ Another core would not know what it is a slice of."
   (setq passepartout-events--timer nil
         passepartout-events--streamed nil)
   (passepartout-thread-timed 'passepartout-events--drain
-    (save-match-data (passepartout-events--take))))
+    (passepartout-events--keep-match (passepartout-events--take))))
 
 (defun passepartout-events--take ()
   "Take messages from the core and handle them, until the slice is over."
@@ -357,13 +396,20 @@ Another core would not know what it is a slice of."
     (when waiting
       (remhash number passepartout-events--requests)
       (passepartout-events--call waiting (list payload)))
-    (dolist (function (cdr (assoc (cons type name)
-                                  passepartout-events--subscribers)))
-      (passepartout-events--call function (list payload meta)))
-    (when name
-      (dolist (function (cdr (assoc (cons type nil)
-                                    passepartout-events--subscribers)))
-        (passepartout-events--call function (list payload meta))))))
+    (let ((arguments (list payload meta)))
+      (dolist (function (passepartout-events--subscribed type name))
+        (passepartout-events--call function arguments))
+      (when name
+        (dolist (function (passepartout-events--subscribed type nil))
+          (passepartout-events--call function arguments))))))
+
+(defun passepartout-events--subscribed (type name)
+  "Return the functions that handle a message of TYPE that is called NAME."
+  (let ((entries passepartout-events--subscribers))
+    (while (and entries (not (and (eq type (caaar entries))
+                                  (equal name (cdaar entries)))))
+      (setq entries (cdr entries)))
+    (cdar entries)))
 
 (defun passepartout-events--call (function arguments)
   "Call FUNCTION with ARGUMENTS; note an error and contain it."
