@@ -42,7 +42,12 @@
 (eval-when-compile (require 'cl-lib))
 
 (defconst passepartout-sense--delay 0.03
-  "Seconds between a change, or the last key, and what is sent about it.")
+  "Seconds between the last key and what is sent of changes and of point.")
+
+(defconst passepartout-sense--longest 0.05
+  "Seconds after which a change is sent while keys come without a rest.
+It is more than `passepartout-sense--delay', so that of a change after
+which there is a rest no timer of its own goes off.")
 
 (defconst passepartout-sense--gap 512
   "Changes that are at most so many bytes apart are sent as one.")
@@ -80,22 +85,22 @@ was sent last."
   (or (buffer-base-buffer) (current-buffer)))
 
 (defun passepartout-sense--byte (position)
-  "Return the 0-based byte of POSITION in the widened buffer."
+  "Return the 0-based byte of POSITION in the widened buffer.
+A narrowing of the buffer does not matter."
   (1- (position-bytes position)))
 
 (defun passepartout-sense--size ()
   "Return the size of the widened buffer in bytes."
-  (save-restriction
-    (widen)
-    (passepartout-sense--byte (point-max))))
+  (passepartout-sense--byte (1+ (buffer-size))))
 
 (defun passepartout-sense--text (beg end)
   "Return the text between the bytes BEG and END of the buffer."
   (save-restriction
     (widen)
-    (passepartout-events-clean
-     (buffer-substring-no-properties (byte-to-position (1+ beg))
-                                     (byte-to-position (1+ end))))))
+    (let ((text (buffer-substring-no-properties
+                 (byte-to-position (1+ beg)) (byte-to-position (1+ end)))))
+      (if (passepartout-events-clean-p text) text
+        (passepartout-events-clean text)))))
 
 (defun passepartout-sense--as-on-disk-p ()
   "Return non-nil when the text of the buffer is that of its file, in bytes."
@@ -185,8 +190,8 @@ It is the time of the text that the buffer was read from or saved as."
 (defun passepartout-sense--take-change (beg end length)
   "Note that LENGTH characters became those between BEG and END."
   (let* ((size (passepartout-sense--size))
-         (start (save-restriction (widen) (passepartout-sense--byte beg)))
-         (stop (save-restriction (widen) (passepartout-sense--byte end))))
+         (start (passepartout-sense--byte beg))
+         (stop (passepartout-sense--byte end)))
     (with-current-buffer (passepartout-sense--base)
       (let ((mirror passepartout-sense--mirror))
         (when mirror
@@ -266,7 +271,7 @@ Only the widened size matters, so it may be called in any restriction."
   "Send what has changed a moment from now."
   (unless passepartout-sense--timer
     (setq passepartout-sense--timer
-          (run-with-timer passepartout-sense--delay nil
+          (run-with-timer passepartout-sense--longest nil
                           #'passepartout-sense--tick))))
 
 (defun passepartout-sense--tick ()
@@ -274,11 +279,23 @@ Only the widened size matters, so it may be called in any restriction."
   (when (timerp passepartout-sense--timer)
     (cancel-timer passepartout-sense--timer))
   (setq passepartout-sense--timer nil)
-  (passepartout-thread-timed 'passepartout-sense--tick
-    (dolist (buffer passepartout-sense--buffers)
-      (when (buffer-live-p buffer)
-        (with-current-buffer buffer
-          (passepartout-sense--flush))))))
+  (let ((buffers passepartout-sense--buffers))
+    (while (and buffers (not (passepartout-sense--due-p (car buffers))))
+      (setq buffers (cdr buffers)))
+    (when buffers
+      (passepartout-thread-timed 'passepartout-sense--tick
+        (dolist (buffer buffers)
+          (when (passepartout-sense--due-p buffer)
+            (with-current-buffer buffer
+              (passepartout-sense--flush))))))))
+
+(defun passepartout-sense--due-p (buffer)
+  "Return non-nil when there is something to send of BUFFER."
+  (let ((mirror (and (buffer-live-p buffer)
+                     (buffer-local-value 'passepartout-sense--mirror buffer))))
+    (and mirror
+         (or (passepartout-sense--mirror-dirty mirror)
+             (eq (passepartout-sense--mirror-whole mirror) 'due)))))
 
 (defun passepartout-sense-send ()
   "Send now what has changed in the current buffer, when it is mirrored."
@@ -313,9 +330,9 @@ the buffer had after this change.  A long text goes as several changes."
            (left (- to from))
            (index 0))
       (while
-          (let* ((slice (substring
-                         text index
-                         (+ index (passepartout-events--cut text index))))
+          (let* ((cut (passepartout-events--cut text index))
+                 (slice (if (= cut (length text)) text
+                          (substring text index (+ index cut))))
                  (bytes (string-bytes slice)))
             (setq index (+ index (length slice))
                   left (- left bytes))
@@ -384,9 +401,7 @@ the buffer had after this change.  A long text goes as several changes."
              (mirror (buffer-local-value 'passepartout-sense--mirror base)))
         (when (and mirror (passepartout-running-p))
           (passepartout-sense--tick)
-          (let ((byte (save-restriction
-                        (widen)
-                        (passepartout-sense--byte (point)))))
+          (let ((byte (passepartout-sense--byte (point))))
             (unless (eql byte (passepartout-sense--mirror-point mirror))
               (setf (passepartout-sense--mirror-point mirror) byte)
               (dolist (other passepartout-sense--buffers)
