@@ -97,35 +97,49 @@ HELP says what a click does."
                 (not (bound-and-true-p passepartout-chat--turns)))
            "working"))))
 
+(defvar passepartout-status--made-of nil
+  "What the text of the mode line was made of.")
+
 (defun passepartout-status--show ()
   "Bring the mode line up to date."
-  (let* ((count (passepartout-status--count))
-         (last passepartout-status--last)
-         (focus (plist-get last :focus-title))
-         (background (passepartout-status--background))
-         (text (if (not (passepartout-running-p))
-                   ""
-                 (concat
-                  (passepartout-status--road)
-                  (and focus
-                       (passepartout-status--part
-                        (format "on %s" (passepartout-view-line focus 20))
-                        'passepartout-context
-                        "The agent looks at this heading; \
+  (let* ((last passepartout-status--last)
+         (made-of (list (and (passepartout-running-p) t)
+                        (passepartout-module-road :name)
+                        (plist-get last :state)
+                        (plist-get last :focus-title)
+                        (passepartout-status--background)
+                        (passepartout-status--count))))
+    ;; Most of what the core says is of counts that are not shown here.
+    (unless (equal made-of passepartout-status--made-of)
+      (setq passepartout-status--made-of made-of)
+      (let ((text (passepartout-status--line made-of)))
+        (unless (equal-including-properties text passepartout-status--mode-line)
+          (setq passepartout-status--mode-line text)
+          (force-mode-line-update t))))))
+
+(defun passepartout-status--line (made-of)
+  "Return the text of the mode line, of what MADE-OF has."
+  (pcase-let ((`(,running ,_ ,_ ,focus ,background ,count) made-of))
+    (if (not running)
+        ""
+      (concat
+       (passepartout-status--road)
+       (and focus
+            (passepartout-status--part
+             (format "on %s" (passepartout-view-line focus 20))
+             'passepartout-context
+             "The agent looks at this heading; \
 mouse-1 shows what a model is told"))
-                  (and background
-                       (passepartout-status--part
-                        background 'passepartout-jobs
-                        "This goes on by itself; mouse-1 shows the jobs"))
-                  (and (> count 0)
-                       (passepartout-status--part
-                        (format "%d plan%s" count (if (= count 1) "" "s"))
-                        'passepartout-next-plan
-                        "Flight plans wait; mouse-1 goes to the next one"
-                        'passepartout-attention))))))
-    (unless (equal-including-properties text passepartout-status--mode-line)
-      (setq passepartout-status--mode-line text)
-      (force-mode-line-update t))))
+       (and background
+            (passepartout-status--part
+             background 'passepartout-jobs
+             "This goes on by itself; mouse-1 shows the jobs"))
+       (and (> count 0)
+            (passepartout-status--part
+             (format "%d plan%s" count (if (= count 1) "" "s"))
+             'passepartout-next-plan
+             "Flight plans wait; mouse-1 goes to the next one"
+             'passepartout-attention))))))
 
 (defun passepartout-status--road ()
   "Return which core is used, when it is not that of this Emacs."

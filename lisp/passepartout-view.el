@@ -95,7 +95,11 @@ looks is shown so."
 
 (defun passepartout-view-line (text &optional width)
   "Return TEXT as one visible line of at most WIDTH characters, or 200."
-  (let* ((text (replace-regexp-in-string "[\n\t ]+" " " (or text "")))
+  (let* ((text (or text ""))
+         ;; Nearly all that is shown so is one line already.
+         (text (if (string-match-p "[\n\t]\\|  " text)
+                   (replace-regexp-in-string "[\n\t ]+" " " text)
+                 text))
          (width (or width 200))
          (text (if (> (length text) width)
                    (concat (substring text 0 (1- width)) "…")
