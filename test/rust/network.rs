@@ -687,6 +687,65 @@ fn of_a_turn_that_is_private_a_program_hears_that_it_is() {
 }
 
 #[test]
+fn what_waits_when_a_grant_is_taken_back_is_told_its_end() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let endless = says(&["One moment.\n\n", "And here it is."]).silent_after("moment");
+    let server = FakeServer::start([mark_done(), endless, says(&["Tiles."])]);
+    let (mut owner, at) = owner(&home, Some(&server));
+    let mut program = Program::join(&home, at, ":shows (\"plans\")");
+    let plan = parked_by(&mut program, &mut owner);
+    let id = number_of_program(&mut owner);
+    owner.request("client-grant", Plist::new().int("client", id).keyword("grant", "approve"));
+    program.heard.clear();
+    let words = |words: &str| Plist::new().text("text", words);
+    program.event("user-input", words("what is due?"));
+    program.wait("that it is answered", |m| text(m, "text").contains("One moment."));
+    // Three of these fit, and the fourth is refused where its turn would have begun.
+    let large = "tiles ".repeat(370_000);
+    let (unasked, full) = ("Stopped before it began; nobody was asked.", "with 8 MB go on or wait already");
+    let waiting = [
+        ("user-input", words("what is due?"), "interrupted", unasked),
+        ("user-command", Plist::new().text("line", "help"), "interrupted", unasked),
+        ("repl-eval", Plist::new().text("code", "(+ 1 2)"), "interrupted", "nothing was evaluated."),
+        ("denial", named(&plan).text("reason", "no"), "interrupted", "nothing was decided."),
+        ("user-input", words(&large), "interrupted", unasked),
+        ("user-input", words(&large), "interrupted", unasked),
+        ("user-input", words(&large), "interrupted", unasked),
+        ("user-input", words(&large), "failed", full),
+        ("user-input", words(&large), "failed", full),
+    ];
+    for (sensor, payload, ..) in &waiting {
+        program.event(sensor, payload.clone());
+    }
+    // When this is answered, all of that was taken.
+    program.request("status", Plist::new());
+    owner.request("client-withdraw", Plist::new().int("client", id));
+    for (sensor, _, status, why) in &waiting {
+        let done = program.turn_done();
+        assert_eq!(done.text_at("status"), Some(*status), "{sensor}: {done}");
+        assert!(
+            done.text_at("text").is_some_and(|text| text.ends_with(why) || text.contains(full)),
+            "{sensor}: {done}"
+        );
+    }
+    let done = program.turn_done();
+    assert_eq!((done.text_at("status"), done.text_at("text")), (Some("interrupted"), Some("Stopped.")), "what went on");
+    let began: Vec<&Sexp> =
+        program.heard.iter().filter(|m| action(m) == Some("turn-started")).map(payload_of).collect();
+    assert_eq!(began.len(), waiting.len() + 1, "each begins before it ends");
+    // What goes on from another turn is not taken for the answer to a question.
+    let decides = |began: &&&Sexp| began.get("follows").is_some() && began.list_at("decides").len() == 1;
+    assert_eq!(began.iter().filter(decides).count(), 1);
+    let plans = owner.request("plans", Plist::new());
+    assert_eq!(plans.list_at("plans")[0].text_at("status"), Some("pending"), "{plans}");
+    assert_eq!(owner.count("turn-done"), 0, "nobody else's was touched");
+    // Its connection lives on, and what waited takes no room.
+    program.say("what is due?");
+    assert_eq!(program.turn_done().text_at("status"), Some("answered"));
+    assert_eq!(server.requests().len(), 3, "nobody was asked what was dropped");
+}
+
+#[test]
 fn a_connection_that_breaks_anywhere_in_an_answer_is_taken_up_without_a_message_lost_or_twice() {
     let home = Home::new(&[("home.org", TILES)]);
     let pieces: Vec<String> = (0..12).map(|n| format!("piece {n} of the answer\n")).collect();

@@ -183,6 +183,30 @@ struct Lane {
     running: Option<Running>,
 }
 
+impl Lane {
+    /// Takes out what of this waits for a client; who asked the same beside it waits on.
+    fn drop_of(&mut self, client: ClientId, of: impl Fn(&Work) -> bool) -> Vec<Task> {
+        let mut dropped = Vec::new();
+        for mut task in std::mem::take(&mut self.queue) {
+            let theirs: Vec<Who> = match of(&task.work) {
+                true => task.wanted.extract_if(.., |who| who.client == client).collect(),
+                false => Vec::new(),
+            };
+            match (theirs.is_empty(), task.wanted.is_empty()) {
+                (true, _) => self.queue.push_back(task),
+                // What it took is given back here.
+                (false, true) => dropped.push(Task { wanted: theirs, place: None, ..task }),
+                (false, false) => {
+                    let work = Work::Say(String::new());
+                    dropped.push(Task { wanted: theirs, work, place: None, refused: task.refused });
+                    self.queue.push_back(task);
+                }
+            }
+        }
+        dropped
+    }
+}
+
 /// The lanes of all clients.
 pub(super) struct Lanes {
     engine: Arc<Engine>,
@@ -219,12 +243,16 @@ impl Lanes {
         self.lanes.is_empty()
     }
 
-    /// A client has gone: what it had set off is stopped, unless somebody else asked the same, and what waited behind that
-    /// is dropped.
+    /// A client has gone, or what was granted to it was taken back: what it had set off is stopped, unless somebody else
+    /// asked the same, and what waited behind that is dropped. One that is there still is told the end of each.
     pub(super) fn leave(&mut self, client: ClientId) {
-        for lane in self.lanes.values_mut() {
-            lane.queue.iter_mut().for_each(|task| task.wanted.retain(|who| who.client != client));
-            lane.queue.retain(|task| !task.wanted.is_empty());
+        let mut dropped = Vec::new();
+        for (session, lane) in &mut self.lanes {
+            let theirs = lane.drop_of(client, |_| true);
+            dropped.extend(theirs.into_iter().map(|task| (session.clone(), task)));
+        }
+        if self.clients.get(client).is_some() {
+            dropped.into_iter().for_each(|(session, task)| self.end_dropped(&session, task));
         }
         let stops = |lane: &Lane| lane.running.as_ref().is_some_and(|running| running.turn.loses(client));
         let stopped: Vec<SessionId> =
@@ -427,17 +455,20 @@ impl Lanes {
     /// Drops the questions of this client that wait in a session behind a turn that goes on; the turn itself does.
     pub(super) fn drop_waiting(&mut self, client: ClientId, session: &SessionId) {
         let Some(lane) = self.lanes.get_mut(session) else { return };
-        let mut dropped = Vec::new();
-        lane.queue.retain_mut(|task| {
-            let is_theirs = |who: &Who| who.client == client && matches!(task.work, Work::Ask(..));
-            dropped.extend(task.wanted.extract_if(.., |who| is_theirs(&*who)));
-            !task.wanted.is_empty()
-        });
-        for who in dropped {
-            // Who asked the same beside it waits on.
-            let (turn, _) = self.begun(session, vec![who], Work::Say(String::new()));
-            turn.end_as(Ending::Interrupted, "Stopped before it began; nobody was asked.");
-        }
+        let dropped = lane.drop_of(client, |work| matches!(work, Work::Ask(..)));
+        dropped.into_iter().for_each(|task| self.end_dropped(session, task));
+    }
+
+    /// Tells the end of what was dropped before it began. A client knows its turns by their order, so it begins first.
+    fn end_dropped(&self, session: &SessionId, Task { wanted, work, refused, .. }: Task) {
+        let why = match work {
+            Work::Say(why) if refused > 0 => return self.refuse_each(session, wanted, &why, refused),
+            Work::Ask(..) | Work::Say(_) => "Stopped before it began; nobody was asked.",
+            Work::Decide { .. } => "Stopped before it began; nothing was decided.",
+            Work::Repl { .. } => "Stopped before it began; nothing was evaluated.",
+            Work::Report(_) => "Stopped before it was told.",
+        };
+        self.begun(session, wanted, work).0.end_as(Ending::Interrupted, why);
     }
 
     /// A conversation of this client is closed: what was kept alive for it ends. It may be opened again later.
@@ -483,9 +514,7 @@ impl Lanes {
         while let Some(lane) = self.lanes.get_mut(session) {
             match lane.queue.pop_front() {
                 Some(Task { wanted, work: Work::Say(why), refused: times @ 1.., .. }) => {
-                    for who in wanted {
-                        (0..times).for_each(|_| self.refuse(session, who.clone(), &why));
-                    }
+                    self.refuse_each(session, wanted, &why, times);
                 }
                 Some(task) => return self.start(session.clone(), task),
                 None => drop(self.lanes.remove(session)),
@@ -537,6 +566,13 @@ impl Lanes {
     /// Ends at once what is not taken on.
     fn refuse(&self, session: &SessionId, who: Who, why: &str) {
         self.begun(session, vec![who], Work::Say(String::new())).0.refuse(why);
+    }
+
+    /// The same, for each who wants it and so many times.
+    fn refuse_each(&self, session: &SessionId, wanted: Vec<Who>, why: &str, times: usize) {
+        for who in wanted {
+            (0..times).for_each(|_| self.refuse(session, who.clone(), why));
+        }
     }
 
     /// Returns how answers are shown in a conversation.
