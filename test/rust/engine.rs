@@ -130,6 +130,33 @@ async fn a_denied_plan_changes_nothing_and_the_model_hears_why() {
     assert!(home.approve(&engine, &plan).await.is_err(), "a denied plan cannot be approved");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_reason_without_end_the_beginning_is_kept_by_whatever_road_it_comes() {
+    let (long, kept) = ("é".repeat(1 << 20), format!("{}…", "é".repeat(2046)));
+    for (road, typed, asked_again) in
+        [("deny", false, true), ("stop", false, false), ("deny", true, true), ("stop", true, false)]
+    {
+        let home = Home::new(&[("home.org", TILES)]);
+        let server = FakeServer::start([mark_done(), says(&["Then not."])]);
+        let engine = home.served(&server, &["fake"], true).await;
+        let _ = home.ask(&engine, "the tiles are ordered").await;
+        let plan = waiting(&engine);
+        if typed {
+            home.ask(&engine, &format!("/{road} {} {long}", plan.id)).await;
+        } else {
+            let reason = long.clone();
+            let decided = if asked_again { Decided::Deny { reason } } else { Decided::Stop { reason } };
+            let done = engine.decide(&origin(), &plan.id.0, decided, engine.new_turn(), &mut |_| {}).await;
+            done.expect("the denial counts");
+        }
+        assert_eq!(status(&engine, &plan), PlanStatus::Denied(kept.clone()), "{road}, typed: {typed}");
+        assert_eq!(server.requests().len(), if asked_again { 2 } else { 1 }, "{road}, typed: {typed}");
+        if asked_again {
+            assert_eq!(sent(&server, "tool"), [format!("denied: the user said no: {kept}. Nothing was done.")]);
+        }
+    }
+}
+
 /// Starts a turn, stops it as soon as something is streamed, and returns what is recorded of it.
 async fn interrupt(engine: &Arc<Engine>, text: &str) -> passepartout::edge::engine::record::Finished {
     let (first, mut streamed) = tokio::sync::mpsc::unbounded_channel();

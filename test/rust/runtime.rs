@@ -554,6 +554,32 @@ fn of_more_plans_than_are_decided_about_at_once_none_is_and_it_is_said() {
 }
 
 #[test]
+fn of_the_reason_of_a_denial_a_model_is_told_the_beginning() {
+    let (long, kept) = ("é".repeat(1 << 20), format!("{}…", "é".repeat(2046)));
+    for road in ["plan", "steps", "typed", "command"] {
+        let home = Home::new(&[("home.org", TILES)]);
+        let server = FakeServer::start([mark_done(), says(&["Then not."])]);
+        let mut client = Client::start(&home, Some(&server), "\"fake\"");
+        let plan = parked(&mut client);
+        let id = plan.text_at("id").expect("an id");
+        match road {
+            "plan" => client.event("denial", named(&plan).text("reason", long.as_str())),
+            "steps" => {
+                client.event("denial", Plist::new().list("steps", [named(&plan).build()]).text("reason", long.as_str()))
+            }
+            "typed" => client.say(&format!("/deny {id} {long}")),
+            _ => client.event("user-command", Plist::new().text("line", format!("deny {id} {long}"))),
+        }
+        let done = client.turn_done();
+        assert_eq!(done.text_at("status"), Some("answered"), "{road}: {done}");
+        let body = server.requests().last().expect("it is asked").json();
+        let told = body["messages"].as_array().expect("messages").iter().filter(|message| message["role"] == "tool");
+        let told: Vec<&str> = told.filter_map(|message| message["content"].as_str()).collect();
+        assert_eq!(told, [format!("denied: the user said no: {kept}. Nothing was done.")], "{road}");
+    }
+}
+
+#[test]
 fn a_token_decides_once_for_who_displayed_the_plan_and_stands_nowhere() {
     let home = Home::new(&[("home.org", TILES)]);
     let server = FakeServer::start([mark_done(), says(&["It is done."])]);

@@ -58,8 +58,7 @@ pub(super) fn run_plans(command: Plans, out: &mut dyn Write) -> Result<u8, Failu
                 return Ok(status);
             }
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
-                let decided = if stop { Decided::Stop { reason } } else { Decided::Deny { reason } };
-                decide(engine, &plan, decided, (&place, json), out).await
+                decide(engine, &plan, Decided::no(&reason, stop), (&place, json), out).await
             })
         }
     }

@@ -209,8 +209,8 @@ impl Engine {
                 let shown = self.plan(id).map(|plan| plan.shown()).unwrap_or_default();
                 Some((id, Decided::Approve { shown }))
             }
-            "deny" => Some((id, Decided::Deny { reason: reason.trim().to_string() })),
-            "stop" => Some((id, Decided::Stop { reason: reason.trim().to_string() })),
+            "deny" => Some((id, Decided::no(reason.trim(), false))),
+            "stop" => Some((id, Decided::no(reason.trim(), true))),
             _ => None,
         }
     }

@@ -18,6 +18,11 @@ use std::sync::Arc;
 /// What is said to a channel that may not decide about plans, whatever plan it names.
 pub const MAY_NOT_DECIDE: &str = "this channel may not decide about plans";
 
+/// So many bytes are kept of the reason of a no, each of whose steps has a copy of it that a model is told.
+const MOST_REASON: usize = 4 << 10;
+/// Stands where a reason was cut.
+const CUT: &str = "…";
+
 /// A human's decision, as a client sends it.
 #[derive(Clone, Debug)]
 pub enum Decided {
@@ -39,6 +44,28 @@ pub enum Decided {
 }
 
 impl Decided {
+    /// Makes a no, with as much of its reason as is kept; with `stop` the model is not asked again.
+    pub fn no(reason: &str, stop: bool) -> Decided {
+        let head = |reason: &str| reason.get(..reason.floor_char_boundary(MOST_REASON - CUT.len())).map(str::to_string);
+        let reason = match reason.len() > MOST_REASON {
+            true => head(reason).unwrap_or_default() + CUT,
+            false => reason.to_string(),
+        };
+        match stop {
+            true => Decided::Stop { reason },
+            false => Decided::Deny { reason },
+        }
+    }
+
+    /// Returns it with as much of a reason as is kept, whoever made it.
+    fn bounded(self) -> Decided {
+        match self {
+            Decided::Approve { .. } => self,
+            Decided::Deny { reason } => Decided::no(&reason, false),
+            Decided::Stop { reason } => Decided::no(&reason, true),
+        }
+    }
+
     /// Returns whether it is a no.
     pub fn is_no(&self) -> bool {
         match self {
@@ -170,7 +197,7 @@ impl Engine {
         })
     }
 
-    /// Returns the plans of decided steps in the order of the steps.
+    /// Returns the plans of decided steps in the order of the steps, with reasons as they are kept.
     fn steps_of(&self, steps: Vec<(String, Decided)>) -> Result<Vec<(FlightPlan, Decided)>, String> {
         let mut found: Vec<(FlightPlan, Decided)> = Vec::with_capacity(steps.len());
         for (id, decided) in steps {
@@ -183,7 +210,7 @@ impl Engine {
             if found.iter().any(|(other, _)| other.id == plan.id) {
                 return Err(format!("step {} is named twice; nothing was decided", plan.id));
             }
-            found.push((plan, decided));
+            found.push((plan, decided.bounded()));
         }
         found.sort_by_key(|(plan, _)| plan.about.step);
         Ok(found)
@@ -225,5 +252,33 @@ fn no((plan, decided): &(FlightPlan, Decided)) -> Option<(&FlightPlan, &str)> {
     match decided {
         Decided::Deny { reason } | Decided::Stop { reason } => Some((plan, reason)),
         Decided::Approve { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_kept_up_to_a_length_and_cut_at_a_character() {
+        let cut = |head: &str, times: usize| format!("{}…", head.repeat(times));
+        for (reason, kept) in [
+            (String::new(), String::new()),
+            ("not before Friday".to_string(), "not before Friday".to_string()),
+            ("x".repeat(4096), "x".repeat(4096)),
+            ("x".repeat(4097), cut("x", 4093)),
+            ("é".repeat(2048), "é".repeat(2048)),
+            ("é".repeat(4 << 20), cut("é", 2046)),
+            ("😀".repeat(1025), cut("😀", 1023)),
+        ] {
+            for stop in [false, true] {
+                let no = Decided::no(&reason, stop);
+                let again = no.clone().bounded();
+                let (Decided::Deny { reason: once } | Decided::Stop { reason: once }) = &no else { panic!("{no:?}") };
+                assert!(*once == kept && once.len() <= MOST_REASON, "{} bytes: {once}", reason.len());
+                assert_eq!(matches!(no, Decided::Stop { .. }), stop);
+                assert_eq!(format!("{no:?}"), format!("{again:?}"), "what was cut is not cut again");
+            }
+        }
     }
 }

@@ -564,15 +564,12 @@ impl Loop {
                 self.lanes.decide(id, origin, plans, decided);
             }
             Some("denial") => {
-                // A model is told the reason.
-                let (reason, stop) = (self.engine.shown_tokens.blotted(text("reason")), payload.flag_at("stop"));
-                let no = || match stop {
-                    true => Decided::Stop { reason: reason.clone() },
-                    false => Decided::Deny { reason: reason.clone() },
-                };
+                // A model is told the reason, which is cut before each step has a copy of it.
+                let no = Decided::no(&self.engine.shown_tokens.blotted(text("reason")), payload.flag_at("stop"));
                 let (steps, many) = steps(payload);
                 let plans: Vec<String> = steps.into_iter().map(|(plan, _)| plan).collect();
-                let decided = many.map_or_else(|| Ok(plans.iter().map(|plan| (plan.clone(), no())).collect()), Err);
+                let decided =
+                    many.map_or_else(|| Ok(plans.iter().map(|plan| (plan.clone(), no.clone())).collect()), Err);
                 self.lanes.decide(id, origin, plans, decided);
             }
             Some("interrupt") if payload.flag_at("closed") => self.lanes.close(id, &origin.session),
