@@ -16,6 +16,8 @@ pub struct Rights {
     pub see_private: bool,
     /// It is a human's own by its road, and not by what the user granted to a program.
     pub own: bool,
+    /// It works on this machine, as its user: the folder that it says it works in is the project.
+    pub here: bool,
     /// The number of the grant that these rights stand on, where it may be taken back while they are used.
     pub grant: Option<u64>,
 }
@@ -23,10 +25,17 @@ pub struct Rights {
 impl Rights {
     /// A human's own channel on this machine.
     pub const HUMAN: Rights =
-        Rights { read: true, propose: true, approve: true, see_private: true, own: true, grant: None };
+        Rights { read: true, propose: true, approve: true, see_private: true, own: true, here: true, grant: None };
     /// What nothing has been granted to.
-    pub const NONE: Rights =
-        Rights { read: false, propose: false, approve: false, see_private: false, own: false, grant: None };
+    pub const NONE: Rights = Rights {
+        read: false,
+        propose: false,
+        approve: false,
+        see_private: false,
+        own: false,
+        here: false,
+        grant: None,
+    };
 
     /// Returns whether what only a human does may be done by it without a plan: to move the focus, to choose who is asked,
     /// to count a note from outside as one's own, to go back in time. Who was granted to decide about plans may not.
@@ -38,6 +47,12 @@ impl Rights {
     /// not listened to any more. What a program has no authority over it does not take away either.
     pub fn may_take_away(self) -> bool {
         self.propose && self.own
+    }
+
+    /// Returns whether the folder that it names is taken for the project, whose files are read without a plan: who is
+    /// elsewhere, and may not see what is private, would choose by it which of the user's folders it reads.
+    pub fn may_name_the_project(self) -> bool {
+        self.here || self.see_private
     }
 
     /// Returns what a channel with these rights may not do of what `needed` names, in words; `None` when it may do all.

@@ -9,8 +9,8 @@ use std::time::Duration;
 pub const OLD: Duration = Duration::from_secs(24 * 3_600);
 
 /// Returns the project root of a conversation: the folder that the user `chose` to look at, else the one that was given
-/// at the start, else the version-controlled folder around the chat's, else a scratch folder of the conversation's own. Never home, `/`, a memex or a folder in one, or an
-/// ancestor of memex, store or settings.
+/// at the start, else the version-controlled folder around the chat's, else a scratch folder of the conversation's own.
+/// Never home, `/`, a memex or a folder in one, or an ancestor of memex, store or settings.
 pub fn root(config: &Config, session: &SessionId, chosen: Option<&Path>, folder: Option<&Path>) -> PathBuf {
     let given = [chosen, config.project.as_deref()].into_iter().flatten();
     given

@@ -15,6 +15,7 @@ use passepartout::edge::wire::proof::{Cookie, End, Meeting};
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 /// Whatever takes longer hangs.
@@ -625,6 +626,47 @@ fn what_a_program_says_is_not_what_the_user_typed() {
     });
     assert_eq!(done.text_at("status"), Some("answered"), "{done}");
     assert!(home.read_file("home.org").contains("** DONE Order tiles"), "{done}");
+}
+
+/// What it names would be read without a plan.
+#[test]
+fn a_program_does_not_choose_the_folder_that_counts_as_its_project() {
+    let home = Home::new(&[("home.org", TILES)]);
+    // Without a project of the core's own, that of a chat is worked out from its folder.
+    std::fs::remove_dir_all(home.project("")).expect("it is there");
+    let work = home.at("home/work");
+    std::fs::create_dir_all(work.join(".git")).expect("a folder");
+    let notes = work.join("notes.txt");
+    std::fs::write(&notes, "The offer is 4,100.").expect("a file");
+    // What everybody on the machine may read is read unasked anyway.
+    std::fs::set_permissions(&notes, std::fs::Permissions::from_mode(0o600)).expect("it is there");
+    let reads = || {
+        let args = json!({"path": notes, "explanation": "It was asked for."});
+        Reply::answer(Dialect::OpenAi, &[], &[("c1", "read-file", args)])
+    };
+    let server = FakeServer::start([reads(), reads(), says(&["I see."]), reads(), says(&["I see."])]);
+    let (mut owner, at) = owner(&home, Some(&server));
+    let mut program = Program::join(&home, at, "");
+    let ask = |session: &str| {
+        let payload = Plist::new().text("text", "what is the offer?").text("project", work.to_string_lossy());
+        let event = message("event", payload.keyword("sensor", "user-input"));
+        event.plist("meta", Plist::new().text("session-id", session)).build().to_string()
+    };
+    let read = |server: &FakeServer| server.requests().last().is_some_and(|request| request.body.contains("4,100"));
+    let mut asks = |owner: &mut Client, session: &str| {
+        meanwhile(owner, || {
+            program.send(&ask(session));
+            program.turn_done().text_at("status").map(str::to_string)
+        })
+    };
+    assert_eq!((asks(&mut owner, "one").as_deref(), read(&server)), (Some("parked"), false));
+    // Who may see what is private may read there.
+    let id = number_of_program(&mut owner);
+    owner.request("client-grant", Plist::new().int("client", id).keyword("grant", "private"));
+    assert_eq!((asks(&mut owner, "two").as_deref(), read(&server)), (Some("answered"), true));
+    owner.send(&ask("three"));
+    let done = owner.turn_done();
+    assert_eq!((done.text_at("status"), read(&server)), (Some("answered"), true), "the user's own chat");
 }
 
 #[test]

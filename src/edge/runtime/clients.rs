@@ -85,6 +85,12 @@ impl Program {
             Program::Acp => "an editor by ACP",
         }
     }
+
+    /// Returns what it may do as long as nothing is granted to it.
+    const fn rights(self) -> Rights {
+        // An editor is started here by its user, in the folder that it works in.
+        Rights { here: matches!(self, Program::Acp), ..STRANGER }
+    }
 }
 
 impl Kind {
@@ -256,7 +262,7 @@ impl Channel {
         };
         let name = called.map_or_else(|| session.clone(), |called| format!("“{called}” ({session})"));
         outbox.speak_below(&session);
-        Channel::new(id, Kind::Program(what), (&name, &session), (STRANGER, None), outbox)
+        Channel::new(id, Kind::Program(what), (&name, &session), (what.rights(), None), outbox)
     }
 
     fn new(
@@ -358,12 +364,12 @@ impl Channel {
     /// # Errors
     /// In words, when it is nobody to whom something is granted.
     pub(super) fn withdraw(&self) -> Result<(), String> {
-        if !self.kind.is_program() {
+        let Kind::Program(what) = self.kind else {
             return Err(format!("nothing was granted to {}", self.name));
-        }
+        };
         let mut rights = self.rights.lock();
         self.withdrawn.fetch_add(1, Ordering::Relaxed);
-        *rights = STRANGER;
+        *rights = what.rights();
         Ok(())
     }
 
@@ -969,8 +975,10 @@ mod tests {
             (Channel::mcp(4, "ab12", None, outbox()), "mcp-ab12"),
         ] {
             let origin = channel.origin(Some("one"));
+            let here = session.starts_with("acp");
+            assert_eq!(origin.rights.may_name_the_project(), here, "an editor is in the folder that it names");
             let stamped = (origin.source, origin.session.0, origin.rights);
-            assert_eq!(stamped, (Source::Client, format!("{session}/one"), STRANGER));
+            assert_eq!(stamped, (Source::Client, format!("{session}/one"), Rights { here, ..STRANGER }));
             assert!(channel.name.contains(session) && channel.may_name(Some("a b")).is_err(), "{}", channel.name);
         }
         let long = "x".repeat(SESSION + 1);
@@ -993,7 +1001,7 @@ mod tests {
         assert_eq!(client.rights(), Rights { see_private: true, ..STRANGER });
         client.note_about(About { shows_plans: true, ..About::default() });
         assert_eq!(client.grant(Grant::Approve, 0), Ok(()));
-        assert_eq!(client.origin(None).rights, Rights { own: false, ..Rights::HUMAN });
+        assert_eq!(client.origin(None).rights, Rights { own: false, here: false, ..Rights::HUMAN });
         assert!(!client.rights().may_steer(), "to decide about plans is not to be the user");
         assert_eq!(client.withdraw(), Ok(()));
         assert!(client.grant(Grant::Private, 0).is_err_and(|why| why.contains("taken back meanwhile")));

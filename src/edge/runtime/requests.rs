@@ -284,7 +284,8 @@ async fn answer(
             tokio::task::spawn_blocking(move || query(&engine, sees, &payload)).await.map_err(|_| BROKE.to_string())
         }
         Request::Picture => {
-            let (project, file) = (payload.text_at("project"), payload.text_at("file").unwrap_or(""));
+            let named = payload.text_at("project").filter(|_| origin.rights.may_name_the_project());
+            let (project, file) = (named, payload.text_at("file").unwrap_or(""));
             let seen = engine.picture(origin, project.map(Path::new), file).await.map_err(|why| exact(&why))?;
             Ok(show::picture(&seen))
         }

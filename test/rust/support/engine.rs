@@ -106,7 +106,7 @@ impl Home {
         home
     }
 
-    fn at(&self, name: &str) -> std::path::PathBuf {
+    pub fn at(&self, name: &str) -> std::path::PathBuf {
         self.folder.path().canonicalize().expect("the folder is there").join(name)
     }
 

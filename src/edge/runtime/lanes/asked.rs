@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Reads the user's words with the chat so far.
 pub(in crate::edge::runtime) fn asked(origin: Origin, payload: &Sexp, blotted: &dyn Fn(&str) -> String) -> Ask {
     let text = payload.text_at("text").unwrap_or("").to_string();
-    let folder = folder_in(payload);
+    let folder = folder_in(&origin, payload);
     let (attached, wishes) = (attached_in(payload, blotted), wishes_in(payload));
     let (history, older) = (said_in(payload, blotted), older_in(payload, blotted));
     let pictures = pictures_in(payload);
@@ -61,10 +61,12 @@ fn pictures_in(payload: &Sexp) -> Vec<PictureSource> {
     payload.list_at("pictures").iter().map(one).take(MOST + 1).collect()
 }
 
-/// Returns where something was typed: the folder of the project that a client names, or that of its file.
-pub(super) fn folder_in(payload: &Sexp) -> Option<PathBuf> {
+/// Returns where something was typed: the folder of the project that a client names, or that of its file, where it may name
+/// one.
+pub(super) fn folder_in(origin: &Origin, payload: &Sexp) -> Option<PathBuf> {
     let of_file = || payload.text_at("file").and_then(|file| PathBuf::from(file).parent().map(PathBuf::from));
-    payload.text_at("project").map(PathBuf::from).or_else(of_file)
+    let named = || payload.text_at("project").map(PathBuf::from).or_else(of_file);
+    origin.rights.may_name_the_project().then(named).flatten()
 }
 
 /// Returns what was said in a chat, as a client tells it.

@@ -376,7 +376,8 @@ impl Lanes {
             return self.turn_away(Who::of(client, &session), &session, why);
         }
         self.homes.insert(session.clone(), Who::of(client, &session));
-        self.queue(client, session, Work::Repl { origin, line, folder: folder_in(payload) });
+        let folder = folder_in(&origin, payload);
+        self.queue(client, session, Work::Repl { origin, line, folder });
     }
 
     /// Queues what was typed; a decision about a plan of another conversation is carried out in that one's lane.
