@@ -44,7 +44,7 @@
 (defconst passepartout-sense--delay 0.03
   "Seconds between the last key and what is sent of changes and of point.")
 
-(defconst passepartout-sense--longest 0.05
+(defconst passepartout-sense--longest '(50000000 . 1000000000)
   "Seconds after which a change is sent while keys come without a rest.
 It is more than `passepartout-sense--delay', so that of a change after
 which there is a rest no timer of its own goes off.")
@@ -74,6 +74,10 @@ was sent last."
 
 (defvar passepartout-sense--timer nil
   "The timer that sends what has changed, or nil.")
+
+(defvar passepartout-sense--alarm
+  (timer-set-function (timer-create) #'passepartout-sense--tick)
+  "The timer that is set anew for each change after a rest.")
 
 (defvar passepartout-sense--idle-timer nil
   "The timer that sends where point is, or nil.")
@@ -270,9 +274,10 @@ Only the widened size matters, so it may be called in any restriction."
 (defun passepartout-sense--arm ()
   "Send what has changed a moment from now."
   (unless passepartout-sense--timer
-    (setq passepartout-sense--timer
-          (run-with-timer passepartout-sense--longest nil
-                          #'passepartout-sense--tick))))
+    (timer-activate
+     (setq passepartout-sense--timer
+           (timer-set-time passepartout-sense--alarm
+                           (time-add nil passepartout-sense--longest))))))
 
 (defun passepartout-sense--tick ()
   "Send what has changed in the mirrored buffers."

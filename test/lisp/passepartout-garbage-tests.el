@@ -122,7 +122,7 @@ It is the least of some calls: what happens once does not count."
                              (let ((inhibit-modification-hooks t)) (insert "x"))))
                    (say (lambda (text) (setq passepartout-fake-waiting (list text))))
                    (cases
-                    `(("a change, the first after a rest" 480
+                    `(("a change, the first after a rest" 320
                        ,(lambda (round)
                           (passepartout-sense--tick)
                           (funcall change round))
@@ -131,7 +131,7 @@ It is the least of some calls: what happens once does not count."
                       ("a change behind another" 160 ,change
                        ,(lambda ()
                           (passepartout-sense--changed (1- (point)) (point) 0)))
-                      ("a rest after a change" 1600
+                      ("a rest after a change" 1300
                        ,(lambda (_) (insert "x"))
                        ,#'passepartout-sense--idle)
                       ("a rest after point moved" 540
