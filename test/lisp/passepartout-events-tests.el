@@ -102,6 +102,33 @@
       (funcall put :event "four")
       (should (equal seen '("four" "three" "one"))))))
 
+(ert-deftest passepartout-events-who-is-interrupted-keeps-the-match ()
+  "Also with more groups than there are cells, and when a handler waits."
+  (passepartout-fake-with
+    (let ((passepartout-events--subscribers nil)
+          (many (mapconcat (lambda (_) "\\(.\\)") (make-list 30 nil) "")))
+      (passepartout-subscribe
+       :event nil
+       (lambda (payload _meta)
+         (string-match "\\(b\\)\\(c\\)" "abc")
+         (when (eq (plist-get payload :action) :outer)
+           (let ((before (match-data)))
+             (passepartout-fake-inject :event '(:action :inner))
+             (should (equal before (match-data)))))))
+      (with-temp-buffer
+        (insert (make-string 40 ?x))
+        (dolist (pattern (list "x" "\\(y\\)?x" many "x"))
+          (dolist (search (list (lambda ()
+                                  (goto-char (point-min))
+                                  (re-search-forward pattern))
+                                (lambda ()
+                                  (string-match pattern (make-string 40 ?x)))))
+            (funcall search)
+            (let ((before (match-data)))
+              (passepartout-fake-inject :event '(:action :outer))
+              (should (equal before (match-data)))))))
+      (should-not passepartout-events--notes))))
+
 (ert-deftest passepartout-events-one-bad-subscriber-stops-nobody ()
   (passepartout-fake-with
     (let* ((passepartout-events--subscribers nil)
