@@ -75,8 +75,8 @@ pub fn request_names() -> impl Iterator<Item = &'static str> {
     request::Request::ALL.iter().map(|request| request.name())
 }
 
-/// How often the status is sent at most.
-const STATUS_PAUSE: Duration = Duration::from_millis(100);
+/// How often the status is sent at most. Each makes Emacs read it and draw a line, which is garbage while somebody types.
+const STATUS_PAUSE: Duration = Duration::from_millis(250);
 /// How long each half of stopping may take.
 const STOP_PATIENCE: Duration = Duration::from_millis(140);
 /// Messages that may wait to be taken, in bytes.

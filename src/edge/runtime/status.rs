@@ -1,6 +1,7 @@
 //! What the client is told of the core at a glance, and how often.
 //!
-//! Counts may lag a moment, so that a long reading does not flood the client; the heading at point may not.
+//! Counts may lag a moment, so that a long reading does not flood the client, and so may the title that somebody types;
+//! which heading is at point may not.
 
 use crate::domain::focus::Reach;
 use crate::domain::id::NodeId;
@@ -16,7 +17,7 @@ pub(super) struct Status {
     payload: Plist,
     /// The payload, as it is written.
     text: Arc<str>,
-    focus: Option<String>,
+    focus: Option<NodeId>,
 }
 
 /// What to do with a status.
@@ -32,7 +33,7 @@ pub(super) enum Offered {
 /// Which status was sent last, and whether the next one waits.
 #[derive(Default)]
 pub(super) struct Statuses {
-    sent: Option<(Arc<str>, Option<String>)>,
+    sent: Option<(Arc<str>, Option<NodeId>)>,
     pausing: bool,
 }
 
@@ -101,7 +102,7 @@ pub(super) fn now(engine: &Engine, busy: bool, health: &str, (focus, sees_privat
         Some(filling) => payload.list("indexing", [Sexp::int(filling.done as i64), Sexp::int(filling.total as i64)]),
         None => payload,
     };
-    Status::of(payload, focus.map(|node| format!("{} {}", node.id().as_str(), node.title())))
+    Status::of(payload, focus.map(|node| node.id().clone()))
 }
 
 /// Returns what the agent's sight is narrowed to, in words; `None` when it sees everything.
@@ -111,7 +112,7 @@ fn narrowed(engine: &Engine) -> Option<String> {
 }
 
 impl Status {
-    fn of(payload: Plist, focus: Option<String>) -> Status {
+    fn of(payload: Plist, focus: Option<NodeId>) -> Status {
         let text = payload.clone().build().to_string().into();
         Status { payload, text, focus }
     }
@@ -127,7 +128,12 @@ mod tests {
     use super::*;
 
     fn status(headings: i64, focus: &str) -> Status {
-        Status::of(Plist::new().int("headings", headings).text("focus", focus), Some(focus.to_string()))
+        titled(headings, focus, focus)
+    }
+
+    fn titled(headings: i64, focus: &str, title: &str) -> Status {
+        let payload = Plist::new().int("headings", headings).text("focus", focus).text("focus-title", title);
+        Status::of(payload, Some(NodeId::new(focus)))
     }
 
     fn word(offered: &Offered) -> &'static str {
@@ -150,5 +156,19 @@ mod tests {
         assert_eq!(offer(&mut statuses, 3, "b"), "sent, pause", "what waited is sent");
         statuses.pause_is_over();
         assert_eq!(offer(&mut statuses, 3, "b"), "kept", "nothing is sent twice");
+    }
+
+    #[test]
+    fn a_title_that_is_typed_waits_for_the_pause() {
+        let mut statuses = Statuses::default();
+        let offer = |statuses: &mut Statuses, focus, title| word(&statuses.offer(titled(1, focus, title)));
+        assert_eq!(offer(&mut statuses, "a", "T"), "sent, pause");
+        assert_eq!(offer(&mut statuses, "a", "Ti"), "kept");
+        assert_eq!(offer(&mut statuses, "a", "Tit"), "kept");
+        assert_eq!(offer(&mut statuses, "b", "B"), "sent", "another heading is shown at once, whatever its title");
+        assert_eq!(offer(&mut statuses, "a", "Titl"), "sent");
+        assert_eq!(offer(&mut statuses, "a", "Title"), "kept");
+        statuses.pause_is_over();
+        assert_eq!(offer(&mut statuses, "a", "Title"), "sent, pause", "the newest is sent");
     }
 }
