@@ -279,12 +279,15 @@ Only the widened size matters, so it may be called in any restriction."
            (timer-set-time passepartout-sense--alarm
                            (time-add nil passepartout-sense--longest))))))
 
-(defun passepartout-sense--tick ()
-  "Send what has changed in the mirrored buffers."
+(defun passepartout-sense--tick (&optional base byte)
+  "Send what has changed in the mirrored buffers.
+BYTE is where point is in the buffer BASE; it goes along with what has
+changed there.  Return non-nil when it did."
   (when (timerp passepartout-sense--timer)
     (cancel-timer passepartout-sense--timer))
   (setq passepartout-sense--timer nil)
-  (let ((buffers passepartout-sense--buffers))
+  (let ((buffers passepartout-sense--buffers)
+        (told nil))
     (while (and buffers (not (passepartout-sense--due-p (car buffers))))
       (setq buffers (cdr buffers)))
     (when buffers
@@ -292,7 +295,9 @@ Only the widened size matters, so it may be called in any restriction."
         (dolist (buffer buffers)
           (when (passepartout-sense--due-p buffer)
             (with-current-buffer buffer
-              (passepartout-sense--flush))))))))
+              (when (passepartout-sense--flush (and (eq buffer base) byte))
+                (setq told t)))))))
+    told))
 
 (defun passepartout-sense--due-p (buffer)
   "Return non-nil when there is something to send of BUFFER."
@@ -306,28 +311,33 @@ Only the widened size matters, so it may be called in any restriction."
   "Send now what has changed in the current buffer, when it is mirrored."
   (passepartout-sense--flush))
 
-(defun passepartout-sense--flush ()
-  "Send what has changed in the current buffer."
+(defun passepartout-sense--flush (&optional byte)
+  "Send what has changed in the current buffer.
+BYTE is where point is, when that is to go along.  Return non-nil when
+it did."
   (let* ((mirror passepartout-sense--mirror)
          (dirty (and mirror (passepartout-sense--mirror-dirty mirror)))
          (whole (and mirror (passepartout-sense--mirror-whole mirror))))
     (cond
-     ((not (passepartout-running-p)))
-     ((eq whole 'due) (passepartout-sense--send-whole mirror))
-     (whole)                            ; the changes wait for its end
+     ((not (passepartout-running-p)) nil)
+     ((eq whole 'due) (passepartout-sense--send-whole mirror) nil)
+     (whole nil)                        ; the changes wait for its end
      (dirty
       (setf (passepartout-sense--mirror-dirty mirror) nil)
       (cl-destructuring-bind (beg old-end new-end) dirty
         (passepartout-sense--send-change
          mirror beg old-end beg new-end
-         (passepartout-sense--mirror-size mirror)))))))
+         (passepartout-sense--mirror-size mirror) byte))))))
 
-(defun passepartout-sense--send-change (mirror beg end from to size)
+(defun passepartout-sense--send-change
+    (mirror beg end from to size &optional byte)
   "Send for MIRROR that the bytes BEG to END became those from FROM to TO.
 FROM and TO are bytes of the buffer as it is now; SIZE is the size that
-the buffer had after this change.  A long text goes as several changes."
+the buffer had after this change.  A long text goes as several changes,
+of which the last says that point is at BYTE, when that is non-nil.
+Return non-nil when it did."
   (if (> (- to from) passepartout-sense--whole)
-      (passepartout-sense--begin)
+      (progn (passepartout-sense--begin) nil)
     (let* ((text (passepartout-sense--text from to))
            (file (passepartout-sense--mirror-file mirror))
            (tick (buffer-chars-modified-tick))
@@ -343,10 +353,12 @@ the buffer had after this change.  A long text goes as several changes."
                   left (- left bytes))
             (passepartout-sense--send
              `(:file ,file :part :change :beg ,at :end ,end :text ,slice
-               :size ,(- size left) :tick ,tick))
+               :size ,(- size left) :tick ,tick
+               . ,(and byte (<= left 0) (list :byte byte))))
             (setq at (+ at bytes)
                   end at)
-            (> left 0))))))
+            (> left 0)))
+      byte)))
 
 (defun passepartout-sense--send-whole (mirror)
   "Send the whole text of the current buffer for MIRROR, in slices."
@@ -405,21 +417,27 @@ the buffer had after this change.  A long text goes as several changes."
       (let* ((base (passepartout-sense--base))
              (mirror (buffer-local-value 'passepartout-sense--mirror base)))
         (when (and mirror (passepartout-running-p))
-          (passepartout-sense--tick)
           (let ((byte (passepartout-sense--byte (point))))
-            (unless (eql byte (passepartout-sense--mirror-point mirror))
+            (if (eql byte (passepartout-sense--mirror-point mirror))
+                (passepartout-sense--tick)
+              (passepartout-sense--point-is-in base)
               (setf (passepartout-sense--mirror-point mirror) byte)
-              (dolist (other passepartout-sense--buffers)
-                (let ((state (and (not (eq other base))
-                                  (buffer-live-p other)
-                                  (buffer-local-value
-                                   'passepartout-sense--mirror other))))
-                  (when state
-                    (setf (passepartout-sense--mirror-point state) nil))))
-              (passepartout-send-event
-               :point-update
-               `(:file ,(passepartout-sense--mirror-file mirror)
-                 :byte ,byte)))))))))
+              ;; After a change there, which mostly is what moved it, one
+              ;; message says both.
+              (unless (passepartout-sense--tick base byte)
+                (passepartout-send-event
+                 :point-update
+                 `(:file ,(passepartout-sense--mirror-file mirror)
+                   :byte ,byte))))))))))
+
+(defun passepartout-sense--point-is-in (base)
+  "Forget where point was in all mirrored buffers but BASE."
+  (dolist (other passepartout-sense--buffers)
+    (let ((state (and (not (eq other base))
+                      (buffer-live-p other)
+                      (buffer-local-value 'passepartout-sense--mirror other))))
+      (when state
+        (setf (passepartout-sense--mirror-point state) nil)))))
 
 ;;;; What the core asks
 

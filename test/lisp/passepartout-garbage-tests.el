@@ -48,6 +48,7 @@
     passepartout-sense--note passepartout-sense--arm passepartout-sense--tick
     passepartout-sense--due-p passepartout-sense--flush
     passepartout-sense--send-change passepartout-sense--idle
+    passepartout-sense--point-is-in
     passepartout-status--received passepartout-status--show
     passepartout-status--count passepartout-status--jobs
     passepartout-status--background passepartout-status--line

@@ -267,6 +267,43 @@
                            (passepartout-fake-sent :point-update))
                    (list (string-bytes "* 語語 a\n"))))))
 
+(ert-deftest passepartout-sense-a-rest-in-typing-is-one-message ()
+  (passepartout-sense-tests--in "* one\n* two\n"
+    (switch-to-buffer (current-buffer))
+    (goto-char (point-min))
+    (pcase-dolist
+        (`(,act ,changes ,points)
+         `((,(lambda () (insert "語")) ((nil . 3)) nil)
+           ;; Point alone, and nothing at all.
+           (,(lambda () (forward-char 1)) nil (4))
+           (,#'ignore nil nil)
+           ;; A change elsewhere moves no point.
+           (,(lambda () (save-excursion (goto-char (point-max)) (insert "x")))
+            ((nil . nil)) nil)
+           ;; Of a change that goes in several messages the last says it.
+           (,(lambda ()
+               (insert (make-string (1+ passepartout-events-text-limit) ?y)))
+            ((nil . nil)
+             (nil . ,(+ 4 1 passepartout-events-text-limit)))
+            nil)
+           ;; The text as a whole does not say it.
+           (,(lambda () (goto-char (point-min)) (passepartout-sense--begin))
+            ((:begin) (:slice) (:slice) (:end)) (0))))
+      (funcall act)
+      (passepartout-sense--idle)
+      (passepartout-fake-settle)
+      (should (equal points
+                     (mapcar (lambda (payload) (plist-get payload :byte))
+                             (passepartout-fake-sent :point-update))))
+      (should (equal changes
+                     (mapcar (lambda (payload)
+                               (let ((part (plist-get payload :part)))
+                                 (if (eq part :change)
+                                     (cons nil (plist-get payload :byte))
+                                   (list part))))
+                             (passepartout-fake-sent :buffer-update))))
+      (passepartout-sense-tests--check))))
+
 (ert-deftest passepartout-sense-other-codings-are-sent-whole ()
   (let* ((file (make-temp-file "passepartout" nil ".org")))
     (let ((coding-system-for-write 'iso-latin-1-dos))

@@ -340,6 +340,21 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    async fn a_change_that_says_where_point_is_moves_the_focus() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_server, url) = mute();
+        let held = Held::start(folder.path(), url).await;
+        held.write("* One\n");
+        assert_eq!(held.reading().await, "* One\n");
+        held.go_on.send(()).expect("it waits");
+        held.wait(":headings 1").await;
+        held.update(":change :beg 6 :end 6 :text \"* Two\n\" :size 12 :tick 2 :byte 11");
+        assert_eq!(held.reading().await, "* One\n* Two\n");
+        held.go_on.send(()).expect("it waits");
+        held.wait(":focus-title \"Two\"").await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn a_text_of_before_an_act_is_not_taken_over_what_the_act_made() {
         let folder = tempfile::tempdir().expect("a folder");
         let (_server, url) = mute();

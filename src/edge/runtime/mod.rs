@@ -580,7 +580,13 @@ impl Loop {
                     self.point_update(id, payload);
                 }
             }
-            Some("buffer-update") if editor => self.buffer_update(id, payload),
+            Some("buffer-update") if editor => {
+                self.buffer_update(id, payload);
+                // Who types moves point: one message says both.
+                if payload.count_at("byte").is_some() && self.follows_point() {
+                    self.point_update(id, payload);
+                }
+            }
             other => {
                 let name = other.unwrap_or("without a name").to_string();
                 self.engine.say(
