@@ -449,7 +449,8 @@ what Org searched for last, some kB, whenever the core says something."
 
 (defun passepartout-start ()
   "Start the core unless it is running."
-  (unless (passepartout-running-p)
+  (if (passepartout-running-p)
+      (passepartout-module-compare)
     (passepartout-module-transport)
     ;; What is wrong in the settings is said before anything is begun.
     (let* ((settings (if (passepartout-module-road :tag)
@@ -580,6 +581,8 @@ What was asked for waits: nothing is asked again, and nothing is given up."
 (defun passepartout-restart ()
   "Stop the core and start it again with the options as they are now."
   (interactive)
+  ;; One that cannot start again is not stopped.
+  (passepartout-module-transport)
   (passepartout-stop)
   (passepartout-start)
   (when (called-interactively-p 'interactive)

@@ -48,6 +48,7 @@
 (declare-function passepartout--mod-version "ext:passepartout-native" ())
 (declare-function passepartout-install-offer "passepartout-install" ())
 (declare-function passepartout-install-hint "passepartout-install" ())
+(declare-function passepartout-running-p "passepartout-events" ())
 
 (defconst passepartout-module--root
   (let ((folder (file-name-directory
@@ -112,8 +113,32 @@ The module is loaded when it is needed and not there yet."
         passepartout-module--native)))
 
 (defun passepartout-module-call (name &rest arguments)
-  "Call the function NAME of the transport with ARGUMENTS."
-  (apply (plist-get (passepartout-module-transport) name) arguments))
+  "Call the function NAME of the transport with ARGUMENTS.
+A core that runs goes on with the module that it was started by, also
+when the Lisp was upgraded since: only a start looks at the version."
+  (apply (plist-get (or passepartout-module--transport
+                        (and passepartout-module--fitting
+                             passepartout-module--native)
+                        (passepartout-module-transport))
+                    name)
+         arguments))
+
+(defvar passepartout-module--told nil
+  "The version of the Lisp that was compared with the running core last.")
+
+(defun passepartout-module-compare ()
+  "Say once that Emacs is to be restarted, when the Lisp was upgraded.
+It is for a core that runs in this Emacs."
+  (when (and passepartout-module--fitting
+             (not passepartout-module--transport)
+             (not (eq (car passepartout-module--fitting)
+                      passepartout-version))
+             (not (equal passepartout-module--told passepartout-version)))
+    (setq passepartout-module--told passepartout-version)
+    (let ((obstacle (passepartout-module-obstacle)))
+      (when obstacle
+        (message "Passepartout: %s; the core that runs goes on until then"
+                 obstacle)))))
 
 (defun passepartout-module-road (key)
   "Return what the transport has at KEY; nil for the core of this Emacs."
@@ -121,8 +146,9 @@ The module is loaded when it is needed and not there yet."
 
 (defun passepartout-module-missing ()
   "Return why the core cannot be reached for want of the module, or nil.
-Over another road it is not wanted."
+Over another road it is not wanted, and a core that runs has its own."
   (and (not passepartout-module--transport)
+       (not (and (fboundp 'passepartout-running-p) (passepartout-running-p)))
        (passepartout-module-obstacle)))
 
 ;;;; Finding

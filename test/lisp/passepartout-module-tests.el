@@ -345,6 +345,70 @@
           (should-error (passepartout-module-transport)
                         :type 'passepartout-module-error))))))
 
+;;;; An upgrade while a core runs
+
+(ert-deftest passepartout-module-a-core-that-runs-survives-an-upgrade ()
+  (passepartout-module-tests--in nil
+    (let* ((calls nil) (heard nil) (waiting nil)
+           (call (lambda (name) (lambda (&rest _) (push name calls) nil)))
+           (asked (lambda () (prog1 (nreverse calls) (setq calls nil))))
+           (passepartout-module--fitting nil)
+           (passepartout-module--told nil)
+           (passepartout-events--pipe nil)
+           (passepartout-start-hook nil)
+           (kill-emacs-hook nil)
+           (passepartout-version "0.1.0"))
+      (cl-letf (((symbol-function 'passepartout-module-loaded-p) #'always)
+                ((symbol-function 'passepartout-events--settings) #'ignore)
+                ((symbol-function 'passepartout--mod-version)
+                 (lambda () (copy-sequence "0.1.0")))
+                ((symbol-function 'passepartout--mod-start)
+                 (funcall call 'start))
+                ((symbol-function 'passepartout--mod-send)
+                 (funcall call 'send))
+                ((symbol-function 'passepartout--mod-receive)
+                 (lambda (_) (push 'receive calls)
+                   (prog1 waiting (setq waiting nil))))
+                ((symbol-function 'passepartout--mod-stop)
+                 (funcall call 'stop))
+                ((symbol-function 'message)
+                 (lambda (format &rest arguments)
+                   (when format
+                     (push (apply #'format format arguments) heard)))))
+        (unwind-protect
+            (progn
+              (passepartout-start)
+              (should (equal '(start send) (funcall asked)))
+              ;; The same version, loaded again, is no upgrade.
+              (setq passepartout-version (copy-sequence "0.1.0"))
+              (passepartout-send-event :note nil)
+              (should (equal '(send) (funcall asked)))
+              (should-not heard)
+              (setq passepartout-version "0.2.0")
+              (dotimes (_ 2) (passepartout-send-event :note nil))
+              (should (equal '(send send) (funcall asked)))
+              (should (= 1 (length heard)))
+              (should (string-match-p
+                       "module is version 0\\.1\\.0, but the Lisp is 0\\.2\\.0\\. \
+.*restart Emacs once; the core that runs goes on until then\\'"
+                       (car heard)))
+              (setq waiting (list "(:type :status :payload (:state \"idle\"))"))
+              (passepartout-events--drain)
+              (should (equal '(receive receive) (funcall asked)))
+              ;; What could not start again is not stopped.
+              (should-error (passepartout-restart)
+                            :type 'passepartout-module-error)
+              (should (passepartout-running-p))
+              (should-not (passepartout-module-missing))
+              (should-not (funcall asked))
+              (run-hooks 'kill-emacs-hook)
+              (should (equal '(stop) (funcall asked)))
+              (should-not (passepartout-running-p))
+              (should-error (passepartout-start)
+                            :type 'passepartout-module-error))
+          (when (processp passepartout-events--pipe)
+            (delete-process passepartout-events--pipe)))))))
+
 (ert-deftest passepartout-module-what-failed-is-not-loaded-again ()
   (passepartout-module-tests--in '("target/debug/libpassepartout.so")
     (let ((passepartout-module--loaded nil) (count 0))
