@@ -36,6 +36,7 @@
 (require 'passepartout-plan-draw)
 (eval-when-compile (require 'subr-x))
 
+(declare-function passepartout-abroad-check-file "passepartout-abroad" (file))
 (declare-function passepartout-plan-visit "passepartout-plan" (id))
 (declare-function passepartout-trace-explain "passepartout-trace" (of))
 

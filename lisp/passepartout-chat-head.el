@@ -41,6 +41,7 @@
 (declare-function passepartout-chat-interrupt "passepartout-chat" ())
 (declare-function passepartout-chat--answering-p "passepartout-chat-answer"
                   (base))
+(declare-function passepartout-chat--base "passepartout-chat-place" ())
 (declare-function passepartout-chat--doing "passepartout-chat-answer" (base))
 
 (defvar-local passepartout-chat--header nil

@@ -41,6 +41,7 @@
   "Say what this buffer shows, and what each of its keys does." t)
 (declare-function bookmark-prop-get "bookmark" (bookmark prop))
 (declare-function org-imenu-get-tree "org" ())
+(declare-function outline-on-heading-p "outline" (&optional invisible-ok))
 (declare-function outline-next-visible-heading "outline" (arg))
 (defvar bookmark-make-record-function)
 (defvar desktop-save-buffer)

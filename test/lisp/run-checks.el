@@ -1,4 +1,4 @@
-;;; run-checks.el --- Compile and check the Lisp  -*- lexical-binding: t; no-byte-compile: t; -*-
+;;; run-checks.el --- Check the Lisp  -*- lexical-binding: t; no-byte-compile: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 
@@ -6,16 +6,15 @@
 
 ;;; Commentary:
 
-;; Functions for a batch Emacs: `passepartout-checks-compile' compiles
-;; every file of the package with warnings as errors,
-;; `passepartout-checks-checkdoc' lets checkdoc look at them, and
+;; Functions for a batch Emacs: `passepartout-checks-checkdoc' lets
+;; checkdoc look at every file of the package, and
 ;; `passepartout-checks-lint' looks at declarations, keywords, keys and
 ;; indentation, and lets package-lint look where it is installed.  Each
 ;; ends Emacs with status 1 when something was found.
+;; run-compile.el compiles them.
 
 ;;; Code:
 
-(require 'bytecomp)
 (require 'checkdoc)
 
 (defconst passepartout-checks--root
@@ -28,24 +27,6 @@
   (or (directory-files (expand-file-name "lisp" passepartout-checks--root)
                        t "\\`passepartout.*\\.el\\'")
       (error "There is no Lisp in %slisp" passepartout-checks--root)))
-
-(defun passepartout-checks-compile ()
-  "Compile every file into .build/elc; a warning is an error."
-  (let* ((byte-compile-error-on-warn t)
-         (folder (expand-file-name ".build/elc/" passepartout-checks--root))
-         (byte-compile-dest-file-function
-          (lambda (file)
-            (expand-file-name (concat (file-name-nondirectory file) "c")
-                              folder)))
-         (bad 0))
-    (make-directory folder t)
-    (dolist (file (passepartout-checks--files))
-      (unless (eq (byte-compile-file file) t)
-        (message "%s: does not compile cleanly" (file-name-nondirectory file))
-        (setq bad (1+ bad))))
-    (message "Compiled %d files, %d with errors or warnings"
-             (length (passepartout-checks--files)) bad)
-    (kill-emacs (if (zerop bad) 0 1))))
 
 (defun passepartout-checks-checkdoc ()
   "Let checkdoc look at every file."
@@ -215,27 +196,6 @@ with-eval-after-load\\|uninstallable in all released"
     (dolist (one found) (message "%s" one))
     (message "Lint found %d things" (length found))
     (kill-emacs (if found 1 0))))
-
-(defun passepartout-checks-native ()
-  "Compile every file to machine code, into .build/native; a warning is a fault.
-Where this Emacs cannot do that, it is said."
-  (let ((folder (expand-file-name ".build/native/" passepartout-checks--root))
-        (bad 0))
-    (unless (and (fboundp 'native-comp-available-p) (native-comp-available-p)
-                 (ignore-errors (native-compile '(lambda () t)) t))
-      (passepartout-checks--skip "compiling to machine code")
-      (kill-emacs 0))
-    (make-directory folder t)
-    (dolist (file (passepartout-checks--files))
-      (let ((byte-compile-error-on-warn t))
-        (condition-case problem
-            (native-compile file (expand-file-name
-                                  (concat (file-name-base file) ".eln") folder))
-          (error (setq bad (1+ bad))
-                 (message "%s: %s" (file-name-nondirectory file)
-                          (error-message-string problem))))))
-    (message "Compiled to machine code, %d with errors or warnings" bad)
-    (kill-emacs (if (zerop bad) 0 1))))
 
 (provide 'run-checks)
 ;;; run-checks.el ends here
