@@ -47,7 +47,7 @@ images: ## Takes the pictures in docs/images anew (Xvfb and a graphic Emacs; EMA
 
 test: ## Installs what is missing and runs all tests
 	@test/scripts/need.sh rust cc emacs sbcl tmux
-	@test/scripts/test.sh fmt clippy rust lisp
+	@test/scripts/test.sh fmt clippy rust lisp gates-quick
 
 test-rust: ## Only the tests in Rust
 	@test/scripts/test.sh rust
