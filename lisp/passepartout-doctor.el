@@ -270,7 +270,8 @@ module cannot be used; the line on the module says what to do.")
                               #'passepartout-doctor--show)
       (error
        (with-current-buffer (get-buffer passepartout-doctor--buffer-name)
-         (setq passepartout-doctor--failure (error-message-string problem)))
+         (setq passepartout-doctor--failure
+               (passepartout-error-text problem)))
        (passepartout-doctor--note nil)))))
 
 (defun passepartout-doctor--note (note)

@@ -208,12 +208,14 @@ To a core outside of this Emacs goes what may go there."
          (may (if outgoing (funcall outgoing payload session) payload)))
     (if (and (or (null may) (stringp may)) outgoing)
         (passepartout-events--kept payload may)
-      (passepartout-module-call
-       :send
-       (passepartout-events-encode
-        `(:type ,type
-          ,@(and session `(:meta (:session-id ,session)))
-          :payload ,may))))))
+      (condition-case problem
+          (passepartout-module-call
+           :send
+           (passepartout-events-encode
+            `(:type ,type
+              ,@(and session `(:meta (:session-id ,session)))
+              :payload ,may)))
+        (passepartout-error (passepartout-module-fail problem))))))
 
 (defun passepartout-events--kept (payload why)
   "Answer for the core what is not sent: PAYLOAD, because of WHY.
@@ -420,7 +422,7 @@ what Org searched for last, some kB, whenever the core says something."
        (passepartout-events--note
         (format "%s failed: %s"
                 (if (symbolp function) function "A handler")
-                (error-message-string problem)))))
+                (passepartout-error-text problem)))))
     (passepartout-thread-part function from)))
 
 (defvar passepartout-events--notes nil
@@ -451,34 +453,40 @@ what Org searched for last, some kB, whenever the core says something."
   "Start the core unless it is running."
   (if (passepartout-running-p)
       (passepartout-module-compare)
-    (passepartout-module-transport)
-    ;; What is wrong in the settings is said before anything is begun.
-    (let* ((settings (if (passepartout-module-road :tag)
-                         ;; It has settings and keys of its own.
-                         (copy-sequence "nil")
-                       (passepartout-events-encode
-                        (passepartout-events--settings))))
-           (pipe (let ((process-adaptive-read-buffering nil))
-                   (make-pipe-process
-                    :name "passepartout"
-                    :buffer nil
-                    :noquery t
-                    :coding 'no-conversion
-                    :filter #'passepartout-events--woken
-                    :sentinel #'ignore)))
-           (started nil))
-      (unwind-protect
-          (progn
-            (passepartout-module-call :start pipe settings)
-            (setq started t))
-        (clear-string settings)
-        (unless started (delete-process pipe)))
-      (setq passepartout-events--pipe pipe)
-      (setq passepartout-events--org-read (passepartout-events--org-settings))
-      (clrhash passepartout-events--requests)
-      (add-hook 'kill-emacs-hook #'passepartout-stop)
-      (passepartout-events--surfaces)
-      (passepartout-events--hello))))
+    (condition-case problem
+        (passepartout-events--start)
+      (passepartout-error (passepartout-module-fail problem)))))
+
+(defun passepartout-events--start ()
+  "Start the core."
+  (passepartout-module-transport)
+  ;; What is wrong in the settings is said before anything is begun.
+  (let* ((settings (if (passepartout-module-road :tag)
+                       ;; It has settings and keys of its own.
+                       (copy-sequence "nil")
+                     (passepartout-events-encode
+                      (passepartout-events--settings))))
+         (pipe (let ((process-adaptive-read-buffering nil))
+                 (make-pipe-process
+                  :name "passepartout"
+                  :buffer nil
+                  :noquery t
+                  :coding 'no-conversion
+                  :filter #'passepartout-events--woken
+                  :sentinel #'ignore)))
+         (started nil))
+    (unwind-protect
+        (progn
+          (passepartout-module-call :start pipe settings)
+          (setq started t))
+      (clear-string settings)
+      (unless started (delete-process pipe)))
+    (setq passepartout-events--pipe pipe)
+    (setq passepartout-events--org-read (passepartout-events--org-settings))
+    (clrhash passepartout-events--requests)
+    (add-hook 'kill-emacs-hook #'passepartout-stop)
+    (passepartout-events--surfaces)
+    (passepartout-events--hello)))
 
 (defun passepartout-events--hello ()
   "Begin with a core that knows nothing of this Emacs yet."
@@ -582,7 +590,9 @@ What was asked for waits: nothing is asked again, and nothing is given up."
   "Stop the core and start it again with the options as they are now."
   (interactive)
   ;; One that cannot start again is not stopped.
-  (passepartout-module-transport)
+  (condition-case problem
+      (passepartout-module-transport)
+    (passepartout-error (passepartout-module-fail problem)))
   (passepartout-stop)
   (passepartout-start)
   (when (called-interactively-p 'interactive)

@@ -550,5 +550,13 @@ does an Emacs that runs a script."
        (string-prefix-p "passepartout-" (symbol-name this-command))
        (not (string-suffix-p "-mode" (symbol-name this-command)))))
 
+(defun passepartout-module-fail (problem)
+  "Signal PROBLEM, an error of ours, and in a command as a sentence.
+Emacs shows the text of any error but a `user-error' as Lisp."
+  (if (or (passepartout-module--asked-for-p)
+          (and (not noninteractive) (eq this-command 'push-button)))
+      (user-error "%s" (passepartout-error-text problem))
+    (signal (car problem) (cdr problem))))
+
 (provide 'passepartout-module)
 ;;; passepartout-module.el ends here

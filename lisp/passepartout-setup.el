@@ -203,7 +203,7 @@ your first question shows whether the key is good." name count))
               (lambda (payload)
                 (funcall told (passepartout-setup--tried name payload)))))))
       (error (funcall told (format "%s was not tried: %s" name
-                                   (error-message-string problem)))))))
+                                   (passepartout-error-text problem)))))))
 
 (defun passepartout-setup--asking (name)
   "Return what is said while the provider NAME is asked."

@@ -241,7 +241,7 @@ What the core sends is in UTC, and read without the slow parser."
   "Ask again for the contents of this buffer."
   (interactive)
   (if passepartout-view--refresh
-      (funcall passepartout-view--refresh)
+      (passepartout-view--ask passepartout-view--refresh)
     (message "There is nothing to ask again here")))
 
 (defun passepartout-view-tab ()
@@ -306,7 +306,8 @@ The hooks of Org mode are not run: they could change what is shown."
 (defun passepartout-view-refuse (buffer why)
   "Say WHY there is nothing to show in BUFFER, in it if it shows nothing."
   (let ((why (passepartout-view-line why 500)))
-    (message "Passepartout: %s" why)
+    (message (if (string-prefix-p "Passepartout" why) "%s" "Passepartout: %s")
+             why)
     (when (buffer-live-p buffer)
       (with-current-buffer buffer
         (passepartout-view--alone (concat why "\ng asks again, q leaves."))))))
@@ -321,7 +322,15 @@ COMMAND is the one that opens it.  SET-UP is called in it before."
       (when set-up (funcall set-up))
       (passepartout-view--alone "Asking…"))
     (pop-to-buffer buffer)
-    (funcall fetch)))
+    (passepartout-view--ask fetch)))
+
+(defun passepartout-view--ask (fetch)
+  "Have FETCH fill this buffer; where no core answers it says why."
+  (let ((buffer (current-buffer)))
+    (condition-case problem
+        (funcall fetch)
+      ((passepartout-error user-error)
+       (passepartout-view-refuse buffer (passepartout-error-text problem))))))
 
 (defun passepartout-view-desktop-restore (_file name kept)
   "Return a buffer that stands for the list NAME of an earlier Emacs.

@@ -587,6 +587,20 @@ never said there."
 (define-error 'passepartout-budget-error
   "The budget does not suffice" 'passepartout-pipeline-error)
 
+(defun passepartout-error-text (problem)
+  "Return what the error PROBLEM says, as a sentence.
+`error-message-string' writes the texts of our errors as Lisp."
+  (let ((what (get (car problem) 'error-message))
+        (said (mapconcat (lambda (part) (format "%s" part))
+                         (cdr problem) ": ")))
+    (cond ((not (memq 'passepartout-error
+                      (get (car problem) 'error-conditions)))
+           (error-message-string problem))
+          ;; It is a sentence by itself.
+          ((eq (car problem) 'passepartout-module-error) said)
+          ((string-empty-p said) (substitute-command-keys what))
+          (t (concat (substitute-command-keys what) ": " said)))))
+
 ;;;; Surfaces, each in its file
 
 (autoload 'passepartout-chat "passepartout-chat"
@@ -847,7 +861,8 @@ What is wrong with it does not keep desktop from going on."
 
 (defun passepartout--complain (problem)
   "Show PROBLEM, an error or a text, unless it has been shown before."
-  (let ((text (if (stringp problem) problem (error-message-string problem))))
+  (let ((text (if (stringp problem) problem
+                (passepartout-error-text problem))))
     (unless (member text passepartout--complained)
       (push text passepartout--complained)
       (display-warning 'passepartout text))))

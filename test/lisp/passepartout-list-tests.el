@@ -342,5 +342,57 @@ keys of its own.")
       (passepartout-list-previous)
       (should (= (line-number-at-pos) line)))))
 
+(ert-deftest passepartout-list-a-core-that-does-not-start-is-told-in-the-list ()
+  (let ((passepartout-module--transport
+         (list :start (lambda (&rest _)
+                        (signal 'passepartout-start-error '("no folder")))))
+        (passepartout-events--pipe nil)
+        (passepartout-directories (list temporary-file-directory))
+        (inhibit-message t))
+    ;; The doctor and the log show what Emacs has by itself.
+    (dolist (command (seq-difference passepartout-list-commands
+                                     '(passepartout-doctor passepartout-log)))
+      (ert-info ((symbol-name command))
+        (save-window-excursion
+          (let (buffer)
+            (condition-case nil
+                (progn (call-interactively command)
+                       (setq buffer (window-buffer))
+                       (should (string-match-p
+                                "cannot start: no folder\ng asks again"
+                                (with-current-buffer buffer (buffer-string))))
+                       (should-not (string-search
+                                    "Asking"
+                                    (with-current-buffer buffer
+                                      (buffer-string)))))
+              ;; A command that opens no list before it asks.
+              (passepartout-start-error
+               (should (eq command 'passepartout-flight-plans))))
+            (when buffer (kill-buffer buffer))))))))
+
+(ert-deftest passepartout-list-errors-are-sentences ()
+  (pcase-dolist
+      (`(,problem ,text)
+       '(((passepartout-module-error "It is damaged.") "It is damaged.")
+         ((passepartout-start-error "no \"folder\"")
+          "Passepartout.s core cannot start: no \"folder\"")
+         ((passepartout-not-running) "Passepartout.s core is not running")
+         ((user-error "No") "No")
+         ((wrong-type-argument stringp 1)
+          "Wrong type argument: stringp, 1")))
+    (should (string-match-p (concat "\\`" text "\\'")
+                            (passepartout-error-text problem)))
+    (when (memq 'passepartout-error (get (car problem) 'error-conditions))
+      (pcase-dolist (`(,batch ,command ,condition)
+                     `((nil passepartout-status user-error)
+                       (nil push-button user-error)
+                       (nil my-own-command ,(car problem))
+                       (nil passepartout-mode ,(car problem))
+                       (t passepartout-status ,(car problem))))
+        (let ((noninteractive batch) (this-command command))
+          (should (eq condition
+                      (car (should-error
+                            (passepartout-module-fail problem))))))))))
+
 (provide 'passepartout-list-tests)
 ;;; passepartout-list-tests.el ends here
