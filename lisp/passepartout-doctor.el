@@ -162,7 +162,7 @@ missing: " passepartout-doctor--failure)
              (and obstacle
                   (concat (passepartout-install-hint)
                           "; then press g here."))
-             :local-fix (and obstacle (executable-find "cargo")
+             :local-fix (and obstacle (passepartout-install-cargo)
                              #'passepartout-module-build))
        (and passepartout-events--notes
             (list :name "lisp" :title "Lisp"

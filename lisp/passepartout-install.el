@@ -82,13 +82,44 @@ It is a list of their address and of pairs of name and sum."
   (and (file-exists-p (expand-file-name "Cargo.toml" passepartout-module--root))
        (file-directory-p (expand-file-name "src" passepartout-module--root))))
 
+(defun passepartout-install--cargo-folders ()
+  "Return the folders into which rustup installs, the usual one last.
+An Emacs that was not started from a shell often has none on its PATH."
+  (mapcar (lambda (home) (expand-file-name "bin/" home))
+          (delq nil (list (let ((home (getenv "CARGO_HOME")))
+                            (and home (file-name-absolute-p home) home))
+                          "~/.cargo"))))
+
+(defun passepartout-install-cargo ()
+  "Return the file of cargo, or nil when there is none here."
+  (or (executable-find "cargo")
+      (seq-find (lambda (file)
+                  (and (file-regular-p file) (file-executable-p file)))
+                (mapcar (lambda (folder) (expand-file-name "cargo" folder))
+                        (passepartout-install--cargo-folders)))))
+
+(defun passepartout-install--environment (cargo)
+  "Return an environment in which the folder of CARGO is on the PATH.
+What cargo calls, as rustc, lies beside it."
+  (let ((folder (and (file-name-absolute-p cargo)
+                     (directory-file-name (file-name-directory cargo))))
+        (path (getenv "PATH")))
+    (if (or (null folder)
+            (member folder (mapcar #'directory-file-name
+                                   (split-string (or path "") path-separator
+                                                 t))))
+        process-environment
+      ;; Behind the others: what is found without it stays what it is.
+      (cons (concat "PATH=" (and path (concat path path-separator)) folder)
+            process-environment))))
+
 (defun passepartout-install--no-build ()
   "Return a sentence on why the module cannot be built here, or nil."
   (cond
    ((not (passepartout-install--sources-p))
     (format "The sources are not in %s; load the Lisp from a clone of the \
 repository" passepartout-module--root))
-   ((not (executable-find "cargo"))
+   ((not (passepartout-install-cargo))
     "There is no cargo here; install a Rust toolchain (https://rustup.rs)")
    ((not (seq-some #'executable-find '("cc" "gcc" "clang")))
     "There is no C compiler here (cc); install one, such as the package gcc")))
@@ -119,24 +150,34 @@ fetches the libraries that it is made of")))
 its sum"
                             (passepartout-install--kind)
                             (car (passepartout-install--ready))))))
-   '((?n "not now" "Do nothing; no question comes again in this session"))))
+   '((?n "not now" "Do nothing; no question comes again in this session")
+     (?v "never" "Do nothing, and save that no question comes again; the \
+commands for it stay"))))
 
 (defun passepartout-install-offer ()
   "Ask whether the module is to be built or fetched, and begin with it.
-That is asked once in a session, and not where neither can be done.
+That is asked once in a session, and not where neither can be done or
+`passepartout-module-install' says what is to be done.
 Leave with an error that says how to go on; return when nothing is asked."
   (passepartout-install--check-idle)
   (let ((choices (passepartout-install--choices)))
-    (unless (or passepartout-install--declined (null (cdr choices)))
-      (pcase (car (read-multiple-choice
-                   "Passepartout's module is not there yet.  Get it now?"
-                   choices))
+    (unless (or passepartout-install--declined
+                (not (or (assq ?b choices) (assq ?f choices))))
+      (pcase (pcase passepartout-module-install
+               ('never nil)
+               ('build (car (assq ?b choices)))
+               ('fetch (car (assq ?f choices)))
+               (_ (car (read-multiple-choice
+                        "Passepartout's module is not there yet.  Get it now?"
+                        choices))))
         (?b (passepartout-module-build)
             (user-error "Building; call the command again when it is done"))
         (?f (passepartout-module-fetch)
             (user-error "Fetching; call the command again when it is done"))
-        (_ (setq passepartout-install--declined t)
-           (user-error "%s, when you like" (passepartout-install-hint)))))))
+        (?v (customize-save-variable 'passepartout-module-install 'never)
+            (user-error "%s, when you like" (passepartout-install-hint)))
+        (?n (setq passepartout-install--declined t)
+            (user-error "%s, when you like" (passepartout-install-hint)))))))
 
 (defun passepartout-install--check-idle ()
   "Leave with an error while the module is being built or fetched.
@@ -190,12 +231,9 @@ proxy if there is one.")
 
 (defun passepartout-install--target ()
   "Return the folder that cargo builds in.
-That is where it is looked for; sources that cannot be written, such as
-those of Guix and Nix, are built in the cache."
-  (expand-file-name "target"
-                    (if (file-writable-p passepartout-module--root)
-                        passepartout-module--root
-                      (passepartout-module--cache))))
+Package managers delete, link and copy the folder of the sources, and
+some keep it from being written; a build is some GB."
+  (expand-file-name "target" (passepartout-module--cache)))
 
 (defun passepartout-install--version ()
   "Return the version that Cargo.toml says."
@@ -206,27 +244,58 @@ those of Guix and Nix, are built in the cache."
          (match-string 1))))
 
 (defun passepartout-install--built (target)
-  "Write beside the module in TARGET which version it is; return the file."
-  (let ((file (seq-find #'file-readable-p
-                        (mapcar (lambda (name)
-                                  (expand-file-name (concat "release/" name)
-                                                    target))
-                                (passepartout-module--names))))
-        (version (passepartout-install--version)))
-    (when (and file version)
-      (passepartout-module-write-sidecar file version
-                                         (passepartout-module-sum file)))
-    file))
+  "Keep what is wanted of what cargo left in TARGET, and remove the rest.
+Return the module, or nil when there is none."
+  (let* ((release (expand-file-name "release/" target))
+         (there (lambda (name)
+                  (file-readable-p (expand-file-name name release))))
+         (module (seq-find there (passepartout-module--names)))
+         (version (passepartout-install--version)))
+    (when (and module version)
+      (passepartout-module--make-cache)
+      (let ((draft (with-file-modes #o700
+                     (make-temp-file (expand-file-name
+                                      "draft-" (passepartout-module--cache))
+                                     t)))
+            (files nil))
+        (unwind-protect
+            (progn
+              (dolist (name (list module "passepartout-run" "passepartout"))
+                (when (funcall there name)
+                  (let ((file (expand-file-name name draft)))
+                    (copy-file (expand-file-name name release) file)
+                    (push (cons name (passepartout-module-sum file)) files))))
+              (prog1 (passepartout-install--place draft (nreverse files)
+                                                  "built-" version)
+                (passepartout-install--remove target)))
+          (ignore-errors (delete-directory draft t)))))))
+
+(defun passepartout-install--remove (folder)
+  "Remove FOLDER, some GB in many files; nobody waits for that."
+  (let ((away (make-temp-name (expand-file-name
+                               "draft-" (passepartout-module--cache)))))
+    (ignore-errors
+      ;; Whoever builds next does not meet what is being removed.
+      (rename-file folder away)
+      (call-process "rm" nil 0 nil "-rf" "--" away))))
 
 (defun passepartout-install--finish (buffer outcome target)
   "Say in BUFFER what came of a build in TARGET that ended with OUTCOME."
   (with-current-buffer buffer
-    (let ((file (and (string-prefix-p "finished" outcome)
-                     (passepartout-install--built target)))
-          (inhibit-read-only t))
+    (let* ((problem nil)
+           (file (and (string-prefix-p "finished" outcome)
+                      (condition-case caught
+                          (passepartout-install--built target)
+                        (file-error
+                         (setq problem (error-message-string caught))
+                         nil))))
+           (inhibit-read-only t))
       (goto-char (point-max))
       (insert "\n"
-              (cond (file "The module is there.")
+              (cond (file (format "The module is there, in %s."
+                                  (abbreviate-file-name
+                                   (file-name-directory file))))
+                    (problem (concat "What was built cannot be kept: " problem))
                     ((string-prefix-p "finished" outcome)
                      (format "Cargo left no module in %s." target))
                     (t (passepartout-install--explain (buffer-string))))
@@ -246,6 +315,8 @@ those of Guix and Nix, are built in the cache."
   (require 'compile)
   (let* ((default-directory passepartout-module--root)
          (target (passepartout-install--target))
+         (process-environment
+          (passepartout-install--environment (passepartout-install-cargo)))
          ;; Wherever the user has cargo build: it is found here only.
          (buffer (compilation-start
                   (concat "cargo build --release --locked --target-dir "
@@ -367,12 +438,13 @@ it is damaged or another file, and was thrown away"
                         (equal (cdr pair) (passepartout-module-sum file)))))
                files))
 
-(defun passepartout-install--place (draft files)
+(defun passepartout-install--place (draft files beginning version)
   "Give the folder DRAFT with FILES its name, and return the module in it.
-One that is there and whole may be in use, and stays."
+The name has BEGINNING, which says where they came from, and the module
+is of VERSION.  One that is there and whole may be in use, and stays."
   (let* ((module (caar files))
          (folder (expand-file-name
-                  (concat "fetched-"
+                  (concat beginning
                           (substring (secure-hash 'sha256 (format "%S" files))
                                      0 20))
                   (passepartout-module--cache))))
@@ -387,7 +459,7 @@ One that is there and whole may be in use, and stays."
     ;; The newest module counts.
     (set-file-times (expand-file-name module folder))
     (passepartout-module-write-sidecar (expand-file-name module folder)
-                                       passepartout-version (cdar files))
+                                       version (cdar files))
     (expand-file-name module folder)))
 
 (defun passepartout-install--fetched (draft files problem)
@@ -396,7 +468,9 @@ PROBLEM is a sentence on what went wrong, or nil."
   (let ((problem (or problem
                      (condition-case problem
                          (progn (passepartout-install--say
-                                 "%s" (passepartout-install--place draft files))
+                                 "%s" (passepartout-install--place
+                                       draft files "fetched-"
+                                       passepartout-version))
                                 nil)
                        (error (error-message-string problem))))))
     (when (equal draft passepartout-install--fetching)

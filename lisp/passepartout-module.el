@@ -176,9 +176,8 @@ They are named by their content; what is still being copied is not."
   "Return the files that may be the module, the best first.
 What an installation put into .build comes first, then the newest of
 what cargo built, \"make build\" put into a folder of .build, or was
-fetched into the cache."
-  (let ((placed nil) (built nil)
-        (cache (passepartout-module--cache)))
+built or fetched into the cache."
+  (let ((placed nil) (built nil))
     (dolist (name (passepartout-module--names))
       (let ((file (expand-file-name (concat ".build/" name)
                                     passepartout-module--root)))
@@ -189,18 +188,18 @@ fetched into the cache."
                                                    passepartout-module--root))
                                (append '("target/release/" "target/debug/")
                                        (passepartout-module--folders)))
-                       (list (expand-file-name "target/release/" cache))
-                       (passepartout-module--fetched)))
+                       (passepartout-module--kept)))
         (let ((file (expand-file-name name folder)))
           (when (file-readable-p file) (push file built)))))
     (append (nreverse placed)
             (sort built #'file-newer-than-file-p))))
 
-(defun passepartout-module--fetched ()
-  "Return the folders of the cache into which a module was fetched."
+(defun passepartout-module--kept ()
+  "Return the folders of the cache into which a module was built or fetched."
   (let ((cache (passepartout-module--cache)))
     (and (file-directory-p cache)
-         (directory-files cache t "\\`fetched-[0-9a-f]\\{20\\}\\'" t))))
+         (directory-files cache t "\\`\\(?:built\\|fetched\\)-[0-9a-f]\\{20\\}\\'"
+                          t))))
 
 (defun passepartout-module--candidates ()
   "Return the files that may be the module and are not of another version."
@@ -412,7 +411,7 @@ Each use of a copy, by whichever Emacs, gives it a new date."
           (if (file-directory-p file)
               (delete-directory file t)
             (delete-file file)))))
-    (dolist (folder (passepartout-module--fetched))
+    (dolist (folder (passepartout-module--kept))
       (when (and (time-less-p (file-attribute-modification-time
                                (file-attributes folder))
                               oldest)

@@ -130,7 +130,8 @@ this machine.")))
   "Ask how the module is to be got, also when that was declined before."
   (require 'passepartout-install)
   (setq passepartout-install--declined nil)
-  (passepartout-install-offer)
+  (let ((passepartout-module-install 'ask))
+    (passepartout-install-offer))
   ;; Where nothing can be done here, it is said what is missing.
   (user-error "%s" (passepartout-install-hint)))
 

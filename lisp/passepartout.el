@@ -402,8 +402,20 @@ notes, asks all the same."
 (defcustom passepartout-module-file nil
   "File of the compiled module.
 The value nil looks beside the package, in the folders .build and
-target, and into the cache, where one is that was fetched."
+target, and into the cache, where one is that was built or fetched."
   :type '(choice (const :tag "Beside the package" nil) file)
+  :risky t
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-module-install 'ask
+  "What is done when a command wants the module and it is not there.
+With `ask' you are asked once in a session; with `build' it is built
+with cargo, and with `fetch' the one that a release names is fetched,
+where that can be done; with `never' the command says what is missing."
+  :type '(choice (const :tag "Ask once in a session" ask)
+                 (const :tag "Build it" build)
+                 (const :tag "Fetch it" fetch)
+                 (const :tag "Say what is missing" never))
   :risky t
   :package-version '(passepartout . "0.1.0"))
 

@@ -61,6 +61,7 @@ pub const OPTIONS: &[(&str, Stand, Counts)] = &[
     ("passepartout-listen", Never("it decides which programs can come in"), FromStart),
     ("passepartout-mcp-servers", Never("it names programs, and what they may reach"), FromStart),
     ("passepartout-module-file", Never("it names a program"), FromStart),
+    ("passepartout-module-install", Never("it has a program built or fetched"), AtOnce),
     ("passepartout-notify", Never("it decides what is shown outside of Emacs"), AtOnce),
     ("passepartout-permissions", Never("it decides what tools may do"), FromStart),
     ("passepartout-picture-models", Never(SENT), FromStart),

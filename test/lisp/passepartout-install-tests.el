@@ -49,14 +49,17 @@
 
 ;;;; Building
 
+(defun passepartout-install-tests--program (root name script)
+  "Put a program that runs SCRIPT below ROOT as NAME."
+  (set-file-modes (passepartout-module-tests--write
+                   root name (concat "#!/bin/sh\n" script "\n"))
+                  #o755))
+
 (defun passepartout-install-tests--cargo (root script)
   "Put a cargo that runs SCRIPT below ROOT first on the PATH, and a cc."
   (let ((folder (expand-file-name "bin/" root)))
-    (dolist (program `(("cargo" . ,script) ("cc" . "exit 1")))
-      (passepartout-module-tests--write
-       root (concat "bin/" (car program)) (concat "#!/bin/sh\n" (cdr program)
-                                                  "\n"))
-      (set-file-modes (expand-file-name (car program) folder) #o755))
+    (pcase-dolist (`(,name . ,script) `(("cargo" . ,script) ("cc" . "exit 1")))
+      (passepartout-install-tests--program root (concat "bin/" name) script))
     (setq exec-path (cons folder exec-path))
     (setenv "PATH" (concat folder ":" (getenv "PATH")))))
 
@@ -72,15 +75,24 @@
   (passepartout-install-tests--with
     (passepartout-install-tests--build
      root "echo \"$@\" > args; echo Compiling libc
-           mkdir -p \"${5}/release\"; echo built > \"$5/release/libpassepartout.so\"")
+           mkdir -p \"${5}/release/deps\"; cd \"$5/release\"
+           for name in libpassepartout.so passepartout passepartout-run
+           do echo built > $name; chmod 755 $name; done")
     (should (string-prefix-p "build --release --locked --target-dir "
                              (with-temp-buffer
                                (insert-file-contents
                                 (expand-file-name "args" root))
                                (buffer-string))))
     (let ((file (passepartout-module-file)))
-      (should (equal (expand-file-name "target/release/libpassepartout.so" root)
-                     file))
+      (should (string-match-p
+               "/cache/passepartout/module/built-[0-9a-f]\\{20\\}/libpassepartout\\.so\\'"
+               file))
+      (dolist (name '("passepartout" "passepartout-run"))
+        (should (file-executable-p
+                 (expand-file-name name (file-name-directory file)))))
+      ;; What it was built of is gone, and nothing lies with the sources.
+      (should-not (file-exists-p (passepartout-install--target)))
+      (should-not (file-exists-p (expand-file-name "target" root)))
       (should (equal (list "0.1.0" (secure-hash 'sha256 "built\n"))
                      (passepartout-module-sidecar file))))
     (should (string-search "Compiling libc" (passepartout-install-tests--said)))
@@ -148,14 +160,43 @@
       (should (string-search "was not built" (car heard)))
       (should-not (passepartout-module-file)))))
 
-(ert-deftest passepartout-install-sources-that-cannot-be-written-are-built-in-the-cache ()
+(ert-deftest passepartout-install-what-cannot-be-kept-is-told ()
   (passepartout-install-tests--with
-    (cl-letf (((symbol-function 'file-writable-p) #'ignore))
-      (should (equal (expand-file-name "cache/passepartout/module/target" root)
-                     (passepartout-install--target))))
-    (passepartout-module-tests--write
-     root "cache/passepartout/module/target/release/libpassepartout.so" "x")
-    (should (string-match-p "/cache/" (passepartout-module-file)))))
+    (cl-letf (((symbol-function 'copy-file)
+               (lambda (&rest _) (signal 'file-error '("No space" "disk")))))
+      (passepartout-install-tests--build
+       root "mkdir -p \"$5/release\"; echo x > \"$5/release/libpassepartout.so\""))
+    (should (string-search "cannot be kept: No space"
+                           (passepartout-install-tests--said)))
+    (should (string-search "was not built" (car heard)))
+    ;; What was built can still be kept the next time.
+    (should (file-exists-p (passepartout-install--target)))
+    (should-not (seq-find (lambda (name) (string-prefix-p "draft-" name))
+                          (passepartout-install-tests--left root)))))
+
+(ert-deftest passepartout-install-cargo-is-found-where-rustup-puts-it ()
+  (dolist (place '("cargo/bin/" "home/.cargo/bin/"))
+    (passepartout-install-tests--with
+      (let ((exec-path (list (expand-file-name "bin/" root))))
+        (setenv "PATH" (concat root "bin:/usr/bin:/bin"))
+        (passepartout-install-tests--program root "bin/cc" "exit 1")
+        (should (string-search "no cargo" (passepartout-install-hint)))
+        (passepartout-install-tests--program
+         root (concat place "cargo") "rustc > \"$5/../said\"; exit 1")
+        (passepartout-install-tests--program
+         root (concat place "rustc") "echo beside; echo \"$PATH\"")
+        (make-directory (passepartout-install--target) t)
+        (should-not (passepartout-install--no-build))
+        (let ((buffer (passepartout-module-build)))
+          (passepartout-install-tests--until
+           (lambda () (not (get-buffer-process buffer)))))
+        (should (equal (format "beside\n%sbin:/usr/bin:/bin:%s%s\n" root root
+                               (directory-file-name place))
+                       (with-temp-buffer
+                         (insert-file-contents
+                          (expand-file-name "../said"
+                                            (passepartout-install--target)))
+                         (buffer-string))))))))
 
 (ert-deftest passepartout-install-says-what-keeps-it-from-building ()
   (passepartout-install-tests--with
@@ -172,11 +213,11 @@
 (ert-deftest passepartout-install-asks-for-what-can-be-done-here ()
   (pcase-dolist
       (`(,programs ,ready ,answer ,choices ,called)
-       '((("cargo" "cc") t ?b (?b ?f ?n) passepartout-module-build)
-         (("cargo" "cc") t ?f (?b ?f ?n) passepartout-module-fetch)
-         (nil t ?f (?f ?n) passepartout-module-fetch)
-         (("cargo" "cc") nil ?b (?b ?n) passepartout-module-build)
-         (("cargo" "cc") nil ?n (?b ?n) nil)
+       '((("cargo" "cc") t ?b (?b ?f ?n ?v) passepartout-module-build)
+         (("cargo" "cc") t ?f (?b ?f ?n ?v) passepartout-module-fetch)
+         (nil t ?f (?f ?n ?v) passepartout-module-fetch)
+         (("cargo" "cc") nil ?b (?b ?n ?v) passepartout-module-build)
+         (("cargo" "cc") nil ?n (?b ?n ?v) nil)
          ;; Where nothing can be done, nothing is asked.
          (("cargo") nil nil nil nil)))
     (passepartout-install-tests--with
@@ -198,6 +239,49 @@
                           :type (if choices 'user-error
                                   'passepartout-module-error))))
         (should (equal (list choices called) (list asked did)))))))
+
+(ert-deftest passepartout-install-the-question-can-be-answered-beforehand ()
+  (pcase-dolist
+      (`(,setting ,programs ,ready ,did)
+       '((build ("cargo" "cc") t passepartout-module-build)
+         (fetch ("cargo" "cc") t passepartout-module-fetch)
+         (fetch ("cargo" "cc") nil nil)
+         (build nil t nil)
+         (never ("cargo" "cc") t nil)))
+    (passepartout-install-tests--with
+      (let* ((noninteractive nil) (this-command 'passepartout-chat)
+             (passepartout-module-install setting)
+             (passepartout-install-prebuilt
+              (and ready `((,(passepartout-install--kind) ,passepartout-version
+                            "https://example.org/" ("x.so" . "00")))))
+             (called nil))
+        (passepartout-module-tests--having programs
+          (cl-letf (((symbol-function 'read-multiple-choice)
+                     (lambda (&rest _) (ert-fail "It was asked")))
+                    ((symbol-function 'passepartout-module-build)
+                     (lambda () (setq called 'passepartout-module-build)))
+                    ((symbol-function 'passepartout-module-fetch)
+                     (lambda () (setq called 'passepartout-module-fetch))))
+            (should-error (passepartout-module-load)
+                          :type (if did 'user-error
+                                  'passepartout-module-error))
+            (should (eq did called))))))))
+
+(ert-deftest passepartout-install-never-is-saved ()
+  (passepartout-install-tests--with
+    (let ((noninteractive nil) (this-command 'passepartout-chat) (saved nil))
+      (passepartout-module-tests--having '("cargo" "cc")
+        (cl-letf (((symbol-function 'read-multiple-choice)
+                   (lambda (_prompt offered) (assq ?v offered)))
+                  ((symbol-function 'customize-save-variable)
+                   (lambda (&rest arguments)
+                     (push arguments saved)
+                     (set (car arguments) (cadr arguments)))))
+          (should-error (passepartout-module-load) :type 'user-error)
+          (should-error (passepartout-module-load)
+                        :type 'passepartout-module-error)))
+      (should (equal '((passepartout-module-install never)) saved))
+      (should-not passepartout-install--declined))))
 
 ;;;; Fetching
 

@@ -39,9 +39,12 @@
           (passepartout-module--transport nil)
           (passepartout-install-prebuilt nil)
           (passepartout-install--declined nil)
+          (passepartout-module-install 'ask)
           (process-environment
-           (cons (concat "XDG_CACHE_HOME=" root "cache")
-                 process-environment)))
+           (append (list (concat "XDG_CACHE_HOME=" root "cache")
+                         (concat "HOME=" root "home")
+                         (concat "CARGO_HOME=" root "cargo"))
+                   (copy-sequence process-environment))))
      (unwind-protect
          (cl-letf (((symbol-function 'passepartout-module-loaded-p) #'ignore))
            (dolist (name ,names)
@@ -166,7 +169,7 @@
         (cl-letf (((symbol-function 'read-multiple-choice)
                    (lambda (_prompt choices)
                      (setq asked (1+ asked))
-                     (should (equal '(?b ?n) (mapcar #'car choices)))
+                     (should (equal '(?b ?n ?v) (mapcar #'car choices)))
                      '(?n "not now"))))
           (let ((noninteractive t)
                 (this-command 'passepartout-chat-send))
