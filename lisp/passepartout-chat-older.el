@@ -131,7 +131,6 @@ What was named is where it was; otherwise the last turns are looked at."
       (goto-char (point-max))
       (passepartout-chat--history))))
 
-;;;###autoload
 (defun passepartout-chat-older-answer (request payload)
   "Answer REQUEST for what lies further back in the chat that PAYLOAD names.
 That is the turn :turn as it was said, or the turns before the one

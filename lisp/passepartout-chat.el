@@ -84,7 +84,6 @@ SEVERAL is the command that asks several models, or nil."
   (unless noninteractive
     (passepartout-chat--note-sent)))
 
-;;;###autoload
 (defun passepartout-chat-question ()
   "Return the question at point, with all that is sent along, as a plist.
 Its :session is that of the chat; outside of a chat return nil."
@@ -369,7 +368,6 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
         (passepartout-send-event :interrupt '(:closed t)
                                  (passepartout-chat--session))))))
 
-;;;###autoload
 (defun passepartout-chat-adopt ()
   "Turn on `passepartout-chat-mode' in a chat that has just been opened."
   (unless passepartout-chat-mode

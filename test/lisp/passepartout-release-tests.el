@@ -76,8 +76,7 @@
 
 (defconst passepartout-release-tests--called
   '(passepartout-define-provider passepartout-define-preset
-    passepartout-chat-question passepartout-chat-adopt
-    passepartout-chat-older-answer passepartout-define-tool passepartout-jobs-agenda
+    passepartout-define-tool passepartout-jobs-agenda
     passepartout-query-bookmark-jump passepartout-list-bookmark-jump
     passepartout-desktop-chat passepartout-desktop-mode
     passepartout-capture-question passepartout-capture-template
@@ -86,6 +85,38 @@
     org-dblock-write:passepartout-query)
   "What is no command and made known all the same.
 Init files, agenda files, bookmarks, desktop, notes and the main file call these.")
+
+(defconst passepartout-release-tests--in-a-chat
+  '(passepartout-chat-along-show passepartout-chat-along-remove)
+  "Commands on a line of a chat, which nobody calls elsewhere.")
+
+(ert-deftest passepartout-release-both-lists-of-autoloads-agree ()
+  (let (cookies written)
+    (dolist (file (directory-files passepartout-release-tests--lisp t
+                                   "\\`passepartout-.*\\.el\\'"))
+      (with-temp-buffer
+        (insert-file-contents file)
+        (while (re-search-forward "^;;;###autoload\\(.*\\)$" nil t)
+          (let ((form (if (string-empty-p (match-string 1))
+                          (read (current-buffer))
+                        (read (match-string 1)))))
+            (when (eq (car form) 'autoload)
+              (setq form (list nil (cadr (nth 1 form)))))
+            (push (cons (nth 1 form) (file-name-base file)) cookies)))))
+    (with-temp-buffer
+      (insert-file-contents (expand-file-name
+                             "passepartout.el" passepartout-release-tests--lisp))
+      (while (re-search-forward "^(autoload '" nil t)
+        (goto-char (match-beginning 0))
+        (pcase-let ((`(,_ (,_ ,name) ,file ,_ ,command . ,_)
+                     (append (read (current-buffer)) (list nil nil))))
+          (when (or command (assq name cookies))
+            (push (cons name file) written)))))
+    (should (> (length written) 60))
+    ;; What is not for everybody has no cookie.
+    (should-not (seq-difference cookies written))
+    (should (seq-set-equal-p (mapcar #'car (seq-difference written cookies))
+                             passepartout-release-tests--in-a-chat))))
 
 (ert-deftest passepartout-release-autoloads-are-of-entry-commands ()
   (let ((seen 0) bad)
