@@ -1,4 +1,4 @@
-;;; passepartout.el --- An agent that lives in Emacs  -*- lexical-binding: t; -*-
+;;; passepartout.el --- An agent that works on your Org files  -*- lexical-binding: t; -*-
 
 ;; Copyright (C) 2026  The Passepartout authors
 
@@ -52,7 +52,8 @@
 ;;;; Options
 
 (defgroup passepartout nil
-  "An agent that lives in Emacs."
+  "An agent that works on your Org files."
+  :link '(info-link "(passepartout)Top")
   :group 'applications
   :group 'org
   :prefix "passepartout-")
@@ -756,8 +757,6 @@ never said there."
 (autoload 'passepartout-add-speed-commands "passepartout-elsewhere")
 (autoload 'passepartout-capture-template "passepartout-elsewhere")
 (autoload 'passepartout-capture-question "passepartout-elsewhere")
-(with-eval-after-load 'embark (passepartout-embark-set-up))
-(with-eval-after-load 'embark-org (passepartout-embark-set-up))
 (autoload 'passepartout-find "passepartout-find"
   "Find a heading of memory and go there." t)
 (autoload 'passepartout-query "passepartout-query"
