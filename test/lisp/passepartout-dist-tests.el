@@ -75,6 +75,23 @@
 
 ;;;; The package
 
+(defun passepartout-dist-tests--nowhere (folder)
+  "Return the links of the documents below FOLDER that lead nowhere."
+  (let (found)
+    (dolist (file (directory-files-recursively
+                   (expand-file-name "docs" folder) "\\.org\\'"))
+      (unless (string-search "/demo-memex/" file)
+        (with-temp-buffer
+          (insert-file-contents file)
+          (while (re-search-forward "\\[\\[file:\\([^]:]+\\.org\\)" nil t)
+            (let ((target (expand-file-name (match-string 1)
+                                            (file-name-directory file))))
+              (unless (file-exists-p target)
+                (push (cons (file-name-nondirectory file)
+                            (match-string 1))
+                      found)))))))
+    found))
+
 (defun passepartout-dist-tests--make (out &rest more)
   "Make the tar in the folder OUT with MORE in the environment; return it."
   (let ((process-environment (append (list (concat "DIST_OUT=" out)
@@ -158,6 +175,20 @@ Return what the last one gives; it must end well."
               (dolist (some '("/src/lib.rs" "/skills/policy.org" "/Cargo.lock"
                               "/passepartout-pkg.el" "/docs/tour.jsonl"))
                 (should (string-search some (buffer-string)))))
+            (let ((default-directory (file-name-as-directory world)))
+              (call-process "tar" nil nil nil "xf" tar)
+              (let ((folder (expand-file-name
+                             (concat "passepartout-" passepartout-version))))
+                (should (file-exists-p (concat folder "/docs/SAFETY.org")))
+                (should-not (passepartout-dist-tests--nowhere folder))
+                ;; package.el compiles whatever Lisp lies below, in Emacs 28
+                ;; also what only a worker reads.
+                (dolist (file (directory-files-recursively
+                               (expand-file-name "src" folder) "\\.el\\'"))
+                  (with-temp-buffer
+                    (insert-file-contents file)
+                    (should (re-search-forward "-\\*-.*no-byte-compile: t"
+                                               (line-end-position) t))))))
             (should (equal '((28 2) "outlines")
                            (passepartout-dist-tests--emacs
                             home

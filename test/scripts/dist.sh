@@ -63,7 +63,12 @@ copied src skills docs/demo-memex | LC_ALL=C sort | while IFS= read -r file; do
     cp "$file" "$package/$file"
 done
 cp .elpaignore Cargo.toml Cargo.lock LICENSE README.md CHANGELOG.org "$package"
-cp docs/manual.org docs/tour.jsonl "$package/docs"
+cp docs/tour.jsonl "$package/docs"
+# The manual, and the documents that it and they link to.
+files docs | grep -E '^docs/([^./]+|adr/[^./]+)\.org$' | while IFS= read -r file; do
+    mkdir -p "$package/$(dirname "$file")"
+    cp "$file" "$package/$file"
+done
 for file in passepartout.info dir; do
     if [ -f ".build/info/$file" ] && [ ".build/info/$file" -nt docs/manual.org ]; then cp ".build/info/$file" "$package"; fi
 done

@@ -1,4 +1,4 @@
-;; What the Lisp worker runs: it reads a line, evaluates what is in it, and answers with a line.
+;; What the Lisp worker runs: it reads a line, evaluates what is in it, answers with a line. -*- no-byte-compile: t; -*-
 ;;
 ;; A request is MARK, a blank, and the code in base64, and then, where nobody asks whether Emacs is whole, a blank and
 ;; `plain'. A reply is the mark and a property list on one line, whose texts
