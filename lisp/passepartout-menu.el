@@ -166,7 +166,8 @@
     ("p" "programs" passepartout-clients)
     ("g" "messengers" passepartout-gateways)
     ("G" "let a sender in" passepartout-gateway-pair)
-    ("m" "MCP servers" passepartout-servers)]]
+    ("m" "MCP servers" passepartout-servers)
+    ("h" "manual" passepartout-manual)]]
   [["Skills and tools"
     ("n" "new skill" passepartout-new-skill)
     ("t" "test a skill" passepartout-skill-test)

@@ -720,6 +720,8 @@ never said there."
   "Show the log." t)
 (autoload 'passepartout-doctor "passepartout-doctor"
   "Say what works, what does not, and how to repair it." t)
+(autoload 'passepartout-manual "passepartout-manual"
+  "Read the manual, in Info or else as an Org file." t)
 (autoload 'passepartout-setup "passepartout-setup"
   "Ask what Passepartout needs to know at first, and save it." t)
 (autoload 'passepartout-welcome "passepartout-welcome"

@@ -73,6 +73,23 @@
               (delete-file (concat file ".info")))))
       (delete-file file))))
 
+(ert-deftest passepartout-dist-the-manual-is-opened-in-info-or-as-it-is ()
+  (require 'info)
+  (save-window-excursion
+    (let ((opened nil) (there t))
+      (cl-letf (((symbol-function 'Info-find-file) (lambda (&rest _) there))
+                ((symbol-function 'info) (lambda (node) (push node opened))))
+        (passepartout-manual)
+        (should (equal '("(passepartout)") opened))
+        (setq there nil)
+        (passepartout-manual)
+        (should (equal "manual.org"
+                       (file-name-nondirectory buffer-file-name)))
+        (should buffer-read-only)
+        (kill-buffer)
+        (let ((passepartout-module--root "/nowhere/"))
+          (should-error (passepartout-manual) :type 'user-error))))))
+
 ;;;; The package
 
 (defun passepartout-dist-tests--nowhere (folder)
