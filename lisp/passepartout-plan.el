@@ -46,6 +46,7 @@
 (require 'passepartout-plan-read)
 (eval-when-compile (require 'subr-x))
 
+(declare-function outline-next-visible-heading "outline" (arg))
 (declare-function passepartout-chat--find-buffer "passepartout-chat-answer"
                   (session))
 (declare-function passepartout-plan-edit "passepartout-plan-edit" ())

@@ -35,9 +35,17 @@
 
 (require 'passepartout)
 (require 'passepartout-list)
-(require 'org)
 (require 'iso8601)
 (eval-when-compile (require 'cl-lib) (require 'subr-x))
+
+;; Org is loaded with the first buffer: what is not shown wants none.
+(declare-function org-at-heading-p "org" (&optional _))
+(declare-function org-cycle "org" (&optional arg))
+(defvar org-inhibit-startup)
+(defvar org-link-descriptive)
+(defvar org-mode-hook)
+(defvar org-pretty-entities)
+(defvar outline-mode-hook)
 
 (declare-function passepartout-request "passepartout-events"
                   (action payload function &optional session))
@@ -284,6 +292,8 @@ The hooks of Org mode are not run: they could change what is shown."
              (eq (buffer-local-value 'major-mode buffer) mode)
              buffer))
       (with-current-buffer (get-buffer-create name)
+        ;; Before its variables are bound.
+        (require 'org)
         (let ((org-mode-hook nil)
               (outline-mode-hook nil)
               (text-mode-hook nil)

@@ -244,6 +244,22 @@ Return what the last one gives; it must end well."
                                      (buffer-string))))))))
       (delete-directory world t))))
 
+(ert-deftest passepartout-dist-menu-and-core-want-no-org ()
+  (should (equal
+           '(nil nil)
+           (passepartout-dist-tests--emacs
+            temporary-file-directory
+            `(add-to-list 'load-path ,(expand-file-name
+                                       "lisp" passepartout-dist-tests--root))
+            '(require 'passepartout-menu)
+            '(require 'passepartout-module)
+            '(setq passepartout-directories (list temporary-file-directory)
+                   passepartout-module--transport
+                   (list :start #'ignore :send #'ignore :receive #'ignore
+                         :stop #'ignore))
+            '(list (featurep 'org)
+                   (progn (passepartout-status) (featurep 'org)))))))
+
 (ert-deftest passepartout-dist-what-git-does-not-know-stays-out ()
   (skip-unless (executable-find "git"))
   (skip-unless (file-exists-p (expand-file-name
