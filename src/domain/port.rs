@@ -375,6 +375,10 @@ pub trait Profile: Send + Sync {
     fn takes_pictures(&self) -> Option<bool> {
         None
     }
+    /// Returns how many tokens it is told to answer with at most, thoughts included; `None` where it is told nothing.
+    fn most_tokens(&self) -> Option<u64> {
+        None
+    }
     /// Says to people what stands in for a model, where none is asked and that is not plain from its name.
     fn stands_in(&self) -> Option<String> {
         None

@@ -213,7 +213,7 @@ fn ten_megabytes_of_text_are_stopped_at_the_limit() {
 
 #[test]
 fn calls_and_arguments_have_limits() {
-    let limits = Limits { text: 1000, calls: 3, arguments: 1000 };
+    let limits = Limits { text: 1000, calls: 3, arguments: 1000, ..Limits::default() };
     let check = |dialect: Dialect, reply: Script, words: &str| {
         let server = FakeServer::start([reply]);
         let provider = served(config(dialect, &server.url()), timeouts(20_000, 20_000), limits);

@@ -264,7 +264,8 @@ impl Engine {
         Ok(Wanted { session: shown_in(session).0, day, work: behalf.work, estimate })
     }
 
-    /// Returns what a call may cost: the tokens of its prompt as the provider counts them, and [`ANSWER`] for the answer.
+    /// Returns what a call may cost: the tokens of its prompt as the provider counts them, and for the answer those that it
+    /// is told to stop at, or [`ANSWER`].
     ///
     /// # Errors
     /// Where its price cannot be read: which line of the table, and why.
@@ -275,7 +276,8 @@ impl Engine {
         if price == Price::NOTHING {
             return Ok(Cost::Known(Micros::default()));
         }
-        Ok(Cost::Guessed(price.of(&Usage { input, output: ANSWER, ..Usage::default() })))
+        let output = provider.most_tokens().unwrap_or(ANSWER);
+        Ok(Cost::Guessed(price.of(&Usage { input, output, ..Usage::default() })))
     }
 
     /// Writes calls down, in their order.

@@ -70,6 +70,15 @@ impl Kind {
         }
     }
 
+    /// Returns the fewest tokens that an answer may be limited to.
+    pub(crate) fn least_answer(self) -> u32 {
+        match self {
+            // OpenAI's responses refuse less, and OpenRouter may hand a request on to them.
+            Kind::OpenAiResponses | Kind::OpenRouter => 16,
+            Kind::OpenAi | Kind::Mistral | Kind::Xai | Kind::Ollama | Kind::Anthropic | Kind::Gemini => 1,
+        }
+    }
+
     /// Returns the path of a streamed chat below the address.
     fn chat_path(self) -> &'static str {
         match self {

@@ -43,11 +43,13 @@ pub struct Limits {
     pub calls: usize,
     /// All arguments together, in bytes.
     pub arguments: usize,
+    /// Tokens of an answer, thoughts included, that the provider is told to stop at; without it, as the provider has it.
+    pub answer: Option<u32>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { text: 4 * 1024 * 1024, calls: 64, arguments: 1024 * 1024 }
+        Limits { text: 4 * 1024 * 1024, calls: 64, arguments: 1024 * 1024, answer: None }
     }
 }
 

@@ -207,7 +207,9 @@ impl<'a> Reading<'a> {
             let most = self.served.limits.calls;
             return Err(self.teller.too_large(&format!("it wants more than {most} calls at once")).into());
         }
-        if calls.is_empty() && self.answer.text.trim().is_empty() {
+        // Who was told to stop so early may have come no farther than its thoughts.
+        let as_told = seen.ended == Ended::Limit && self.served.limits.answer.is_some();
+        if calls.is_empty() && self.answer.text.trim().is_empty() && !as_told {
             let why = match seen.ended {
                 Ended::Filtered => "nothing but a refusal by its content filter",
                 Ended::Limit => "nothing, since its limit of tokens was used up before the answer",

@@ -104,6 +104,9 @@ impl Served {
         if let Some(effort) = self.effort().filter(|_| may) {
             options = options.with_reasoning_effort(effort);
         }
+        if let Some(most) = self.limits.answer {
+            options = options.with_max_tokens(most);
+        }
         match self.config.kind {
             // The name as the user set it, in place of the one that genai was given.
             Kind::OpenRouter if caches_on_wish(self.config.kind, &self.config.model) => {
@@ -284,6 +287,10 @@ impl Profile for Served {
 
     fn takes_pictures(&self) -> Option<bool> {
         self.config.pictures
+    }
+
+    fn most_tokens(&self) -> Option<u64> {
+        self.limits.answer.map(u64::from)
     }
 
     fn url(&self) -> String {
