@@ -12,6 +12,7 @@ mod retries;
 mod routed;
 mod selected;
 mod sent;
+mod tested;
 mod thinking;
 mod together;
 mod whole_turn;

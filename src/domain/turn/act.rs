@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use std::panic::AssertUnwindSafe;
 
 /// The tool that stands for the first contact with a provider that is not local. No model may call it.
-pub(super) const CONTACT: &str = "contact-provider";
+pub const CONTACT: &str = "contact-provider";
 
 impl Turn {
     /// Acts on judged calls in order. From the first one that waits, nothing further is performed.

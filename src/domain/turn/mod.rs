@@ -20,7 +20,7 @@ mod report;
 mod settle;
 mod written;
 
-pub use act::EXACTLY;
+pub use act::{CONTACT, EXACTLY};
 pub use faults::panic_text;
 pub use refused::{Refused, refused};
 pub use rehearse::TRYING;

@@ -34,6 +34,7 @@ pub mod intents;
 pub mod jobs;
 pub mod journal;
 pub mod kept_back;
+pub mod key_test;
 mod lately;
 pub mod ledger;
 pub mod lent;

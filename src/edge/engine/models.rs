@@ -174,7 +174,7 @@ impl Engine {
     }
 
     /// Returns what the last list said of the model that a provider is asked for.
-    fn listed(&self, name: &str, now: Timestamp) -> Option<Listed> {
+    pub(super) fn listed(&self, name: &str, now: Timestamp) -> Option<Listed> {
         let config = self.asked_place(name).ok()?;
         let kept = self.lists.fresh(&contact(name, &config.address().ok()?.shown()), now)?;
         kept.answer.ok()?.iter().find(|model| is_named(&model.name, &config.model, config.kind)).cloned()
@@ -190,7 +190,11 @@ impl Engine {
         self.places_of(&names)
     }
 
-    fn asked_place(&self, name: &str) -> Result<ProviderConfig, String> {
+    /// Returns the settings of a provider that is asked over HTTP.
+    ///
+    /// # Errors
+    /// Why there is none of that name.
+    pub(super) fn asked_place(&self, name: &str) -> Result<ProviderConfig, String> {
         match self.places_of(&[name.to_string()]).pop() {
             Some(Place::Asked(config)) => Ok(config),
             Some(Place::Left { why, .. }) => Err(why),
@@ -201,7 +205,7 @@ impl Engine {
     }
 
     /// Returns whether a human confirmed this contact before. What cannot be read was not confirmed.
-    async fn is_met(&self, contact: &str) -> Result<bool, String> {
+    pub(super) async fn is_met(&self, contact: &str) -> Result<bool, String> {
         let latest = self.archive.latest(kind::CONFIRMATION, contact.to_string()).await;
         latest.map(|record| record.is_some()).map_err(|why| format!("the confirmed providers could not be read: {why}"))
     }
@@ -237,7 +241,7 @@ fn place_of(config: &ProviderConfig) -> Locality {
 }
 
 /// Says what a million tokens cost by our tables, or else by the provider's list, by which nothing is counted.
-fn price_words(table: Option<Price>, listed: Option<Price>) -> String {
+pub(super) fn price_words(table: Option<Price>, listed: Option<Price>) -> String {
     match (table, listed) {
         (Some(Price::NOTHING), _) => "nothing".to_string(),
         (Some(price), _) => price.to_string(),

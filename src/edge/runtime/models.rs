@@ -7,6 +7,7 @@ use crate::domain::sexp::reader::Sexp;
 use crate::domain::signal::Origin;
 use crate::edge::clock::local;
 use crate::edge::engine::Engine;
+use crate::edge::engine::key_test::{KeyTest, Offer};
 use crate::edge::engine::models::{Known, Listing, Standing, Wish};
 use crate::edge::runtime::show;
 
@@ -50,6 +51,21 @@ pub(super) async fn list(engine: &Engine, origin: &Origin, payload: &Sexp) -> Re
             let shown = set.into_iter().chain(others).take(MOST);
             let more = models.len().saturating_sub(MOST);
             answer.list("models", shown.map(model)).int("more", more as i64)
+        }
+    })
+}
+
+/// Says what a test of a provider's key would send and cost; where that was shown, makes it.
+pub(super) async fn key_test(engine: &Engine, origin: &Origin, payload: &Sexp) -> Result<Plist, String> {
+    let name = payload.text_at("provider").ok_or("a key is that of a provider")?;
+    Ok(match payload.text_at("shown") {
+        None => {
+            let Offer { shown, forbidden } = engine.offer_key_test(origin, name).await?;
+            Plist::new().text("shown", shown).maybe("why", forbidden.map(|why| exact(&why)))
+        }
+        Some(shown) => {
+            let KeyTest { works, text } = engine.test_key(origin, name, shown).await?;
+            Plist::new().text(if works { "text" } else { "why" }, exact(&text))
         }
     })
 }

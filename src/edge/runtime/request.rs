@@ -90,6 +90,7 @@ requests! {
     Servers = "servers", PRIVATE, Does::Looks;
     Models = "models", READ, Does::Looks;
     ModelList = "model-list", PROPOSE, Does::Acts;
+    KeyTest = "key-test", OWN, Does::Acts;
     // Titles of private headings are left out where the channel may not see them.
     Costs = "costs", READ, Does::Looks;
     Preset = "preset", PROPOSE, Does::Acts;

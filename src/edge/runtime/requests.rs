@@ -378,6 +378,7 @@ async fn answer(
         Request::Models => Ok(models::standings(engine).await),
         Request::Preset => models::preset(engine, origin, payload).await,
         Request::ModelList => models::list(engine, origin, payload).await,
+        Request::KeyTest => models::key_test(engine, origin, payload).await,
         Request::CassetteRecord => {
             let path = payload.text_at("file").ok_or("a cassette has a file")?;
             Ok(Plist::new().text("text", engine.record_cassette(origin, Path::new(path))?))

@@ -38,6 +38,8 @@ fn worst(name: &str, targets: &Targets) -> Vec<String> {
         "context-pin" => one(":id \"diary\" :pin :in".to_string()),
         "inspect" => one(":text \"what does the diary say?\"".to_string()),
         "model-list" => one(":provider \"evil\"".to_string()),
+        // With words that may be right or not: it is refused for who asks.
+        "key-test" => one(":provider \"fake\" :shown \"Say OK.\"".to_string()),
         "preset" => one(":name \"wide\"".to_string()),
         "cassette-record" => vec![format!(":file \"{bashrc}\""), format!(":file \"{memex}/tape.jsonl\"")],
         "setting-undo" => one(":change \"no-such\"".to_string()),
@@ -178,6 +180,7 @@ fn no_request_of_a_command_does_what_its_human_must_see() {
         "edit-plan",
         "memory-do",
         "cassette-record",
+        "key-test",
         "define-tool",
         "undefine-tool",
     ] {
