@@ -24,15 +24,18 @@
 ;; A few questions: where the notes are, who answers, whether its key
 ;; is found, and what may be spent.  RET leaves what is set as it is; a
 ;; folder or a provider that is chosen goes before those that are there.
-;; What was chosen is saved with customize at the end, at once.  When
-;; you say so, the provider is asked for its list of models, which shows
-;; whether it is there and takes the key; else nothing is sent anywhere.
+;; What was chosen is saved with customize at the end, at once.  Who
+;; answers can be tried: it is said in one line what a test would send
+;; and cost, and a button sends it, or asks for the list of models, which
+;; says less of a key.  Nothing is sent anywhere before that.
 
 ;;; Code:
 
 (require 'passepartout)
 (require 'passepartout-events)
 (require 'passepartout-provider)
+(require 'passepartout-view)
+(require 'text-property-search)
 (eval-when-compile (require 'subr-x))
 
 (defconst passepartout-setup--buffer-name "*Passepartout setup*"
@@ -150,31 +153,134 @@ The last line is first."
 ~/.authinfo.gpg, with your key, then M-x passepartout-restart:
   machine %s login apikey password KEY" host host)))))
 
+(defun passepartout-setup--read-try (name)
+  "Ask whether NAME, a provider, may be tested; nil where it has no key."
+  (let ((host (passepartout-events--host name)))
+    (and (or (null host) (ignore-errors (passepartout-events--key host)))
+         (y-or-n-p (format "See what testing %s would send and cost \
+(nothing is sent yet)? "
+                           (if host (format "your key for %s" name) name))))))
+
+;;;; Trying who answers
+
+(defun passepartout-setup--ending (problem)
+  "Return PROBLEM, words of the core, without what ends a sentence."
+  (string-trim-right (passepartout-events-clean problem) "[.[:space:]]+"))
+
+(defun passepartout-setup--asking (name)
+  "Return what is said while the provider NAME is asked."
+  (format "%s is being asked; M-x passepartout-models asks again." name))
+
+(defun passepartout-setup--mark (name text &optional buttons)
+  "Return TEXT on trying the provider NAME, with BUTTONS below it.
+Each of them is a list of a label, what is called, and a tool tip."
+  (propertize
+   (with-temp-buffer
+     (insert text)
+     (when buttons (insert "\n "))
+     (dolist (button buttons)
+       (insert " ")
+       (apply #'passepartout-view-button button))
+     (buffer-string))
+   'passepartout-setup name))
+
+(defun passepartout-setup--tell (name text &optional buttons)
+  "Say TEXT, with BUTTONS, where the setup speaks of trying the provider NAME."
+  (when (get-buffer passepartout-setup--buffer-name)
+    (with-current-buffer passepartout-setup--buffer-name
+      (save-excursion
+        (goto-char (point-min))
+        (let ((found (text-property-search-forward 'passepartout-setup
+                                                   name #'equal))
+              (inhibit-read-only t))
+          (when found
+            (delete-region (prop-match-beginning found)
+                           (prop-match-end found))
+            (insert (passepartout-setup--mark name text buttons))))))))
+
+(defun passepartout-setup--ask (name action payload function)
+  "Ask the core ACTION with PAYLOAD on the provider NAME.
+FUNCTION is called with what it answers; what keeps it from being
+asked is said."
+  (condition-case problem
+      (passepartout-request action `(:provider ,name ,@payload) function)
+    (error (passepartout-setup--tell name (passepartout-setup--untried
+                                           name problem)))))
+
+(defun passepartout-setup--untried (name problem)
+  "Say that the provider NAME was not tried because of PROBLEM, an error."
+  (format "%s was not tried: %s" name (passepartout-error-text problem)))
+
+(defun passepartout-setup--list-button (name)
+  "Return the button that asks the provider NAME for its models."
+  (list "[List its models]"
+        (lambda () (passepartout-setup--list name))
+        (format "Ask %s which models it has; nothing but your key is sent" name)))
+
+(defun passepartout-setup--offered (name payload)
+  "Show what a test of the provider NAME would send and cost, by PAYLOAD."
+  (let ((error (plist-get payload :error))
+        (why (plist-get payload :why))
+        (shown (plist-get payload :shown)))
+    (cond
+     ((or error (not (stringp shown)))
+      (passepartout-setup--tell
+       name (format "%s was not tried: %s." name
+                    (passepartout-setup--ending (or error "no answer")))))
+     (why
+      (passepartout-setup--tell
+       name (format "%s cannot be tested: %s.  It can be asked for its \
+list of models instead." name (passepartout-setup--ending why))
+       (list (passepartout-setup--list-button name))))
+     (t
+      (passepartout-setup--tell
+       name (concat "The test: " (passepartout-events-clean shown))
+       (list (list "[Send it]"
+                   (lambda () (passepartout-setup--send name shown))
+                   (format "Test %s with exactly this" name))
+             (passepartout-setup--list-button name)))))))
+
+(defun passepartout-setup--send (name shown)
+  "Have the provider NAME tested, exactly as SHOWN."
+  (passepartout-setup--tell name (passepartout-setup--asking name))
+  (passepartout-setup--ask
+   name :key-test (list :shown shown)
+   (lambda (payload) (passepartout-setup--tested name payload))))
+
+(defun passepartout-setup--tested (name payload)
+  "Say what came of the test of the provider NAME, by PAYLOAD."
+  (let ((text (plist-get payload :text))
+        (why (plist-get payload :why))
+        (error (plist-get payload :error)))
+    (if text
+        (passepartout-setup--tell name (concat (passepartout-setup--ending text)
+                                               "."))
+      (passepartout-setup--tell
+       name
+       (concat (if why "" (format "%s was not tested: " name))
+               (passepartout-setup--ending (or why error "no answer"))
+               ".")
+       (list (list "[Try again]" (lambda () (passepartout-setup--try name))
+                   "Show again what a test would send and cost")
+             (passepartout-setup--list-button name))))))
+
 (defconst passepartout-setup--open-lists '("nvidia" "openrouter")
   "Providers that tell everybody their models, whatever the key is.")
 
-(defun passepartout-setup--read-try (name)
-  "Ask whether the provider NAME is to be tried; nil where it has no key."
-  (let ((host (passepartout-events--host name)))
-    (and (or (null host) (ignore-errors (passepartout-events--key host)))
-         (y-or-n-p (format "Ask %s now, sending nothing else, whether it %s? "
-                           name (if host "takes your key" "is there"))))))
-
-(defun passepartout-setup--tried (name payload)
-  "Return what PAYLOAD, the answer of the provider NAME, says of its key."
+(defun passepartout-setup--listed (name payload)
+  "Return what the models of the provider NAME, PAYLOAD, tell of its key."
   (let ((problem (or (plist-get payload :error) (plist-get payload :why)))
         (count (+ (length (plist-get payload :models))
                   (or (plist-get payload :more) 0))))
     (cond
-     (problem (format "%s was tried, and it does not work: %s." name
-                      (string-trim-right (passepartout-events-clean problem)
-                                         "[.[:space:]]+")))
+     (problem (format "%s was asked for its models, and that does not work: \
+%s." name (passepartout-setup--ending problem)))
      ((member name passepartout-setup--open-lists)
       (format "%s was reached.  It lists its %d models for everybody, so \
 your first question shows whether the key is good." name count))
-     (t (format "%s works: it was reached%s, and lists %d models.%s" name
+     (t (format "%s was reached%s, and lists %d models.%s" name
                 (if (passepartout-events--host name)
-                    " and takes your key" "")
+                    " and did not refuse your key" "")
                 count
                 (passepartout-setup--price (plist-get payload :models)))))))
 
@@ -187,37 +293,31 @@ your first question shows whether the key is good." name count))
                 (passepartout-events-clean (plist-get model :price)))
       "")))
 
-(defun passepartout-setup--try (name)
+(defun passepartout-setup--list (name)
   "Ask the provider NAME for its models, and say what came of it."
-  (let ((told (lambda (text)
-                (passepartout-setup--replace (passepartout-setup--asking name)
-                                             text))))
-    (condition-case problem
-        (progn
-          (passepartout-start)
-          (passepartout-events-send-providers
-           (list name)
-           (lambda ()
-             (passepartout-request
-              :model-list `(:provider ,name :fresh t :contact t)
-              (lambda (payload)
-                (funcall told (passepartout-setup--tried name payload)))))))
-      (error (funcall told (format "%s was not tried: %s" name
-                                   (passepartout-error-text problem)))))))
+  (passepartout-setup--tell name (passepartout-setup--asking name))
+  (passepartout-setup--ask
+   name :model-list '(:fresh t :contact t)
+   (lambda (payload)
+     (passepartout-setup--tell name
+                               (passepartout-setup--listed name payload)))))
 
-(defun passepartout-setup--asking (name)
-  "Return what is said while the provider NAME is asked."
-  (format "%s is being asked; M-x passepartout-models asks again." name))
+(defun passepartout-setup--try (name)
+  "Find out what a test of the provider NAME would send and cost.
+Nothing is sent to it for that."
+  (condition-case problem
+      (progn
+        (passepartout-start)
+        (passepartout-events-send-providers
+         (list name)
+         (lambda ()
+           (passepartout-setup--ask
+            name :key-test nil
+            (lambda (payload) (passepartout-setup--offered name payload))))))
+    (error (passepartout-setup--tell name (passepartout-setup--untried
+                                           name problem)))))
 
-(defun passepartout-setup--replace (line text)
-  "Put TEXT in the place of LINE in the buffer of the setup."
-  (when (get-buffer passepartout-setup--buffer-name)
-    (with-current-buffer passepartout-setup--buffer-name
-      (save-excursion
-        (goto-char (point-min))
-        (when (search-forward line nil t)
-          (let ((inhibit-read-only t))
-            (replace-match text t t)))))))
+;;;; What is saved
 
 (defun passepartout-setup--save (option value)
   "Save VALUE for OPTION; return a line that says so.
@@ -250,9 +350,10 @@ M-x customize-group RET passepartout has all settings.\n")
 That is the folder of your notes, who answers, and what may be spent
 in a day.  Nothing is saved before the last question was answered;
 \\[keyboard-quit] leaves all as it is.  The key of a provider is looked
-for, and never asked for: it belongs into auth-source.  When you say
-so the provider is asked for its list of models, to see whether the key
-works; nothing else is sent anywhere."
+for, and never asked for: it belongs into auth-source.  Whether it
+works can be tried at the end: you are told what a test would send and
+cost, and it is sent when you press its button; nothing else is sent
+anywhere."
   (interactive)
   (let* ((folder (passepartout-setup--read-folder))
          (provider (passepartout-setup--read-provider))
@@ -263,7 +364,11 @@ works; nothing else is sent anywhere."
          (try (and model (passepartout-setup--read-try model)))
          (lines (list (passepartout-setup--directories folder))))
     (setq lines (append (passepartout-setup--answers provider) lines))
-    (when try (push (passepartout-setup--asking model) lines))
+    (when try
+      (push (passepartout-setup--mark
+             model (format "What a test of %s would send is being looked up."
+                           model))
+            lines))
     (when dollars
       (push (passepartout-setup--save 'passepartout-day-budget
                                       (and (> dollars 0) dollars))

@@ -152,44 +152,121 @@ A symbol among them quits.  SAVED is what was saved, the last first."
             (should-not saved)))
       (delete-directory folder t))))
 
-(ert-deftest passepartout-setup-tries-a-key-when-it-is-wished ()
+(defconst passepartout-setup-tests--shown
+  "“Say OK.” and nothing else is sent to api.mistral.ai (mistral, m) for an \
+answer of at most 1 token; price $3.00 in, $15.00 out for a million tokens, \
+so $0.000315 at most."
+  "What a core says of a test before it is sent.")
+
+(defun passepartout-setup-tests--press (label)
+  "Press the button LABEL in the buffer of the setup."
+  (with-current-buffer passepartout-setup--buffer-name
+    (goto-char (point-min))
+    (search-forward label)
+    (push-button (match-beginning 0))))
+
+(defmacro passepartout-setup-tests--trying (answers &rest body)
+  "Run BODY where the core gives ANSWERS, and is said to be tried.
+ANSWERS is a list of payloads in order; nil is none.  REQUESTS is what
+was asked of it, in order."
+  (declare (indent 1))
+  `(let ((answered ,answers) (requests nil))
+     (ignore requests)
+     (cl-letf (((symbol-function 'y-or-n-p) (lambda (_) t))
+               ((symbol-function 'passepartout-start) #'ignore)
+               ((symbol-function 'passepartout-events-send-providers)
+                (lambda (_names then) (funcall then)))
+               ((symbol-function 'passepartout-request)
+                (lambda (action payload function &rest _)
+                  (setq requests (append requests
+                                         (list (cons action payload))))
+                  (let ((answer (pop answered)))
+                    (when answer (funcall function answer))))))
+       ,@body)))
+
+(ert-deftest passepartout-setup-tests-a-key-as-it-was-shown ()
+  (let ((folder (directory-file-name (make-temp-file "setup-" t)))
+        (shown passepartout-setup-tests--shown))
+    (unwind-protect
+        (pcase-dolist
+            (`(,answer . ,said)
+             '(((:text "mistral works: api.mistral.ai took your key")
+                "mistral works: api.mistral.ai took your key.\n")
+               ((:why "mistral does not work: api.mistral.ai refuses the key \
+[HTTP 401]: check the key.")
+                "refuses the key [HTTP 401]: check the key.\n"
+                "[Try again]" "[List its models]")
+               ((:error "this is not what was shown")
+                "mistral was not tested: this is not what was shown."
+                "[Try again]" "[List its models]")
+               (nil "mistral is being asked")))
+          (passepartout-setup-tests--with (list folder "mistral" "")
+            (passepartout-setup-tests--trying (list (list :shown shown) answer)
+              (passepartout-setup)
+              ;; Before anything is sent it is told what that is.
+              (should (equal requests '((:key-test :provider "mistral"))))
+              (let ((text (passepartout-setup-tests--said)))
+                (should (string-search (concat "The test: " shown) text))
+                (should (string-search "[Send it] [List its models]" text)))
+              (passepartout-setup-tests--press "[Send it]")
+              (should (equal (cdr requests)
+                             `((:key-test :provider "mistral"
+                                          :shown ,shown))))
+              (let ((text (passepartout-setup-tests--said)))
+                (dolist (words said) (should (string-search words text)))
+                ;; It is sent once.
+                (should-not (string-search "[Send it]" text))
+                (should-not (string-search "The test:" text))
+                (should (string-search "M-x passepartout-doctor" text))))))
+      (delete-directory folder t))))
+
+(ert-deftest passepartout-setup-offers-the-models-where-a-rule-forbids-a-test ()
   (let ((folder (directory-file-name (make-temp-file "setup-" t))))
     (unwind-protect
         (pcase-dolist
-            (`(,provider ,wished ,answer ,asked ,said)
-             '(("mistral" t (:at "12:00:00" :models ((:name "a") (:name "b"))
-                             :more 1)
-                t "mistral works: it was reached and takes your key, and lists 3")
-               ("mistral" t (:models ((:name "a" :price "1")
-                                      (:name "b" :set t :price "2 USD a million")))
-                t "lists 2 models.  Asked is b; price 2 USD a million.")
-               ("mistral" t (:why "api.mistral.ai refuses the key [401]: check it.")
-                t "it does not work: api.mistral.ai refuses the key [401]: check it.")
-               ("mistral" t (:error "no such provider")
-                t "it does not work: no such provider.")
-               ("mistral" t nil t "mistral is being asked")
-               ("mistral" nil nil nil "auth-source has a key")
-               ("ollama" t (:models ((:name "a"))) t
-                "ollama works: it was reached, and lists 1")
-               ;; Without a key there is nothing to try.
-               ("openai" t nil nil "auth-source has no key")))
+            (`(,provider ,answer ,said)
+             '(("mistral" (:models ((:name "a") (:name "b")) :more 1)
+                "mistral was reached and did not refuse your key, and lists 3")
+               ("mistral" (:models ((:name "a" :price "1")
+                                    (:name "b" :set t :price "$2.00 in")))
+                "lists 2 models.  Asked is b; price $2.00 in.")
+               ("mistral" (:why "api.mistral.ai refuses the key [401].")
+                "that does not work: api.mistral.ai refuses the key [401].\n")
+               ("ollama" (:models ((:name "a")))
+                "ollama was reached, and lists 1")))
           (passepartout-setup-tests--with (list folder provider "")
-            (let ((requests nil))
-              (cl-letf (((symbol-function 'y-or-n-p) (lambda (_) wished))
-                        ((symbol-function 'passepartout-start) #'ignore)
-                        ((symbol-function 'passepartout-events-send-providers)
-                         (lambda (names then)
-                           (should (equal names (list provider)))
-                           (funcall then)))
-                        ((symbol-function 'passepartout-request)
-                         (lambda (action payload function &rest _)
-                           (push (cons action payload) requests)
-                           (when answer (funcall function answer)))))
+            (passepartout-setup-tests--trying
+                (list '(:shown "x" :why "the cap of this day is $0.00.") answer)
+              (passepartout-setup)
+              (let ((text (passepartout-setup-tests--said)))
+                (should (string-search "cannot be tested: the cap of this day \
+is $0.00.  It can be asked" text))
+                (should-not (string-search "[Send it]" text)))
+              (passepartout-setup-tests--press "[List its models]")
+              (should (equal (cdr requests)
+                             `((:model-list :provider ,provider
+                                            :fresh t :contact t))))
+              (should (string-search said (passepartout-setup-tests--said))))))
+      (delete-directory folder t))))
+
+(ert-deftest passepartout-setup-asks-nobody-unless-that-is-wished ()
+  (let ((folder (directory-file-name (make-temp-file "setup-" t))))
+    (unwind-protect
+        (pcase-dolist
+            (`(,provider ,wished ,answer ,requested ,said)
+             '(("mistral" nil nil nil "auth-source has a key")
+               ;; Without a key there is nothing to try.
+               ("openai" t nil nil "auth-source has no key")
+               ("mistral" t nil t "is being looked up")
+               ("mistral" t (:error "it is built in") t
+                "mistral was not tried: it is built in.")))
+          (passepartout-setup-tests--with (list folder provider "")
+            (passepartout-setup-tests--trying (list answer)
+              (cl-letf (((symbol-function 'y-or-n-p) (lambda (_) wished)))
                 (passepartout-setup))
               (should (equal requests
-                             (and asked
-                                  `((:model-list :provider ,provider :fresh t
-                                                 :contact t)))))
+                             (and requested
+                                  `((:key-test :provider ,provider)))))
               (should (string-search said
                                      (passepartout-setup-tests--said))))))
       (delete-directory folder t))))
