@@ -128,11 +128,23 @@ reaches a chat that you have made read-only."
       (if (not (or passepartout-chat--held (passepartout-chat--obstacle)))
           (passepartout-chat--change-now function)
         (push function passepartout-chat--held)
-        (add-hook 'post-command-hook #'passepartout-chat--release nil t)
-        (add-hook 'after-save-hook #'passepartout-chat--release nil t)
-        (add-hook 'kill-buffer-query-functions
-                  #'passepartout-chat--killable-p nil t)
+        (passepartout-chat--hold)
         (passepartout-chat--show-state)))))
+
+(defun passepartout-chat--hold ()
+  "Look after what waits for this chat, if anything does."
+  (when passepartout-chat--held
+    (add-hook 'post-command-hook #'passepartout-chat--release nil t)
+    (add-hook 'after-save-hook #'passepartout-chat--release nil t)
+    (add-hook 'kill-buffer-query-functions
+              #'passepartout-chat--killable-p nil t)))
+
+(defun passepartout-chat--let-go ()
+  "Look no more after what waits for this chat."
+  (remove-hook 'post-command-hook #'passepartout-chat--release t)
+  (remove-hook 'after-save-hook #'passepartout-chat--release t)
+  (remove-hook 'kill-buffer-query-functions
+               #'passepartout-chat--killable-p t))
 
 (defun passepartout-chat--change-now (function)
   "Call FUNCTION, which changes the current buffer on behalf of the core."
@@ -144,10 +156,7 @@ reaches a chat that you have made read-only."
   (when (and passepartout-chat--held (not (passepartout-chat--obstacle)))
     (let ((functions (nreverse passepartout-chat--held)))
       (setq passepartout-chat--held nil)
-      (remove-hook 'post-command-hook #'passepartout-chat--release t)
-      (remove-hook 'after-save-hook #'passepartout-chat--release t)
-      (remove-hook 'kill-buffer-query-functions
-                   #'passepartout-chat--killable-p t)
+      (passepartout-chat--let-go)
       ;; The first of them makes the buffer modified, so that none asks.
       (dolist (function functions)
         (passepartout-events--call #'passepartout-chat--change-now

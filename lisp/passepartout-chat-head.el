@@ -56,10 +56,12 @@
 
 (defvar-local passepartout-chat--preset nil
   "The preset of this conversation, as the core said last, or nil.")
+(put 'passepartout-chat--preset 'permanent-local t)
 
 (defvar-local passepartout-chat--last nil
   "What is known of the last answer of this chat, a plist.
 It has :model, :slot, :tokens, :cost and :context, each a text or nil.")
+(put 'passepartout-chat--last 'permanent-local t)
 
 ;;;; What the last answer took
 

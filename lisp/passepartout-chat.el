@@ -324,6 +324,8 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (add-hook 'org-ctrl-c-ctrl-c-hook #'passepartout-chat--ctrl-c-ctrl-c nil t)
   (add-hook 'org-open-at-point-functions #'passepartout-chat--open-source nil t)
   (add-hook 'kill-buffer-hook #'passepartout-chat--killed nil t)
+  ;; Behind what you do there yourself.
+  (add-hook 'org-mode-hook #'passepartout-chat--again 90 t)
   (passepartout-chat-complete-set)
   (add-hook 'write-contents-functions #'passepartout-chat--ask-file nil t)
   (add-hook 'after-revert-hook #'passepartout-chat--reverted nil t)
@@ -333,8 +335,22 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (passepartout-chat--head-set)
   (passepartout-chat--hide-all)
   (passepartout-chat--prompt-hint)
+  (passepartout-chat--hold)
   (passepartout-chat--show-state)
   (passepartout-chat-ask-plans))
+
+(defun passepartout-chat--again ()
+  "Be a chat again, in a buffer in which Org mode began anew.
+\\<org-mode-map>\\[org-ctrl-c-ctrl-c] on a keyword is enough for that, \
+and Org forgets every mode of the
+buffer then.  Its local variables are looked at after this, so those of
+a chat are not used."
+  (unless passepartout-chat-mode
+    (passepartout-chat-mode 1)))
+
+;; Emacs keeps these where a major mode begins, and drops all others.
+(put 'passepartout-chat--again 'permanent-local-hook t)
+(put 'passepartout-chat--killed 'permanent-local-hook t)
 
 (defun passepartout-chat--take-down ()
   "Make the current buffer a plain Org buffer again."
@@ -346,6 +362,7 @@ question at point; \\[passepartout-chat-interrupt] stops the answer."
   (remove-hook 'org-ctrl-c-ctrl-c-hook #'passepartout-chat--ctrl-c-ctrl-c t)
   (remove-hook 'org-open-at-point-functions #'passepartout-chat--open-source t)
   (remove-hook 'kill-buffer-hook #'passepartout-chat--killed t)
+  (remove-hook 'org-mode-hook #'passepartout-chat--again t)
   (passepartout-chat-complete-lift)
   (remove-hook 'write-contents-functions #'passepartout-chat--ask-file t)
   (remove-hook 'after-revert-hook #'passepartout-chat--reverted t)

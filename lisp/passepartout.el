@@ -984,8 +984,22 @@ Changed ranges and the heading at point go to the agent's memory."
             (passepartout-sense-start)
           (error
            (setq passepartout-mode nil)
-           (passepartout--complain problem))))
+           (passepartout--complain problem)))
+        (when passepartout-mode
+          (add-hook 'org-mode-hook #'passepartout--again 90 t)))
+    (remove-hook 'org-mode-hook #'passepartout--again t)
     (passepartout-sense-stop)))
+
+(defun passepartout--again ()
+  "Follow a buffer again in which Org mode began anew.
+Org forgets every mode of a buffer then."
+  (unless (or passepartout-mode
+              (passepartout--chat-p)
+              (passepartout-sense-suitable-p))
+    (passepartout-mode 1)))
+
+;; Emacs keeps it where a major mode begins, and drops all others.
+(put 'passepartout--again 'permanent-local-hook t)
 
 (defun passepartout--chat-p ()
   "Return non-nil when the current buffer is a chat, open or saved."

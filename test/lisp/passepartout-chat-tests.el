@@ -1003,6 +1003,103 @@ In turn %d it was said: %s
     (should-not (local-variable-p 'org-confirm-babel-evaluate))
     (should-error (passepartout-chat-send) :type 'user-error)))
 
+;; C-c C-c on a keyword restarts Org mode.
+(ert-deftest passepartout-chat-stays-one-when-org-begins-anew ()
+  (dolist (line '("#+TITLE: Chat" "#+PROPERTY: PP_TOOLS none"))
+    (passepartout-fake-with
+      (let ((session (passepartout-chat-tests--open))
+            (file (make-temp-file "passepartout-chat" nil ".org")))
+        (unwind-protect
+            (progn
+              (goto-char (point-min))
+              (unless (search-forward line nil t)
+                (search-forward "#+TITLE")
+                (forward-line 0)
+                (insert line "\n"))
+              (goto-char (point-max))
+              (passepartout-chat--visit-file file)
+              (let ((coding-system-for-write 'utf-8)) (save-buffer))
+              (passepartout-chat-tests--ask "First")
+              (passepartout-chat-tests--answer
+               session "t1" '("One") :provider "p" :model "m1" :preset "brief")
+              (goto-char (point-max))
+              (insert "Second\n\n# Local Variables:\n# fill-column: 33\n"
+                      "# End:\n")
+              (search-backward "Second")
+              (passepartout-chat-send)
+              (passepartout-fake-inject
+               :event '(:action :turn-started :turn "t2") session)
+              (passepartout-fake-inject
+               :stream-chunk '(:turn "t2" :text "Tw") session)
+              (goto-char (point-min))
+              (search-forward line)
+              (let ((enable-local-variables :all))
+                (org-ctrl-c-ctrl-c))
+              (should passepartout-chat-mode)
+              (should (equal session (passepartout-chat--session)))
+              (should-not (local-variable-p 'fill-column))
+              (should-not enable-local-variables)
+              (should (eq org-confirm-babel-evaluate t))
+              (should (equal header-line-format
+                             passepartout-chat--head-format))
+              (should (string-match-p "m1.*preset brief"
+                                      passepartout-chat--header))
+              (should (memq #'passepartout-chat--ctrl-c-ctrl-c
+                            org-ctrl-c-ctrl-c-hook))
+              (goto-char (point-min))
+              (search-forward ":PP_ROLE: user")
+              (should (invisible-p (match-beginning 0)))
+              ;; The answer goes on into it.
+              (passepartout-fake-inject
+               :stream-chunk '(:turn "t2" :text "o") session)
+              (should (string-match-p "^Two" (buffer-string)))
+              (should (equal (car (passepartout-chat--state)) "answering"))
+              ;; Twice is as good as once.
+              (org-mode)
+              (should passepartout-chat-mode)
+              (set-buffer-modified-p nil)
+              (setq passepartout-fake-sent nil)
+              (kill-buffer)
+              (should (plist-get (car (passepartout-fake-sent :interrupt))
+                                 :closed)))
+          (delete-file file))))))
+
+(ert-deftest passepartout-chat-that-is-looked-at-in-another-mode-can-come-back ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open)))
+      (passepartout-chat-tests--ask "First")
+      (passepartout-chat-tests--answer session "t1" '("One"))
+      (text-mode)
+      (should-not passepartout-chat-mode)
+      (org-mode)
+      (should passepartout-chat-mode)
+      ;; Who turned it off has a plain Org buffer.
+      (passepartout-chat-mode -1)
+      (org-mode)
+      (should-not passepartout-chat-mode)
+      (passepartout-chat-mode 1)
+      (text-mode)
+      (setq passepartout-fake-sent nil)
+      (kill-buffer)
+      (should (plist-get (car (passepartout-fake-sent :interrupt)) :closed)))))
+
+(ert-deftest passepartout-chat-what-waits-is-kept-when-org-begins-anew ()
+  (passepartout-fake-with
+    (passepartout-chat-tests--open)
+    (let ((disk t))
+      (cl-letf (((symbol-function 'passepartout-chat--obstacle)
+                 (lambda () (and disk 'disk))))
+        (passepartout-chat--change (current-buffer)
+                                   (lambda () (setq disk 'done)))
+        (should passepartout-chat--held)
+        (org-mode)
+        (should (memq #'passepartout-chat--release post-command-hook))
+        (should (memq #'passepartout-chat--killable-p
+                      kill-buffer-query-functions))
+        (setq disk nil)
+        (passepartout-chat--release)
+        (should (eq disk 'done))))))
+
 (ert-deftest passepartout-chat-a-token-is-sent-and-not-kept ()
   (passepartout-fake-with
     (passepartout-chat-tests--open)

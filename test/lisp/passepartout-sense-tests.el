@@ -126,6 +126,21 @@
                            (file-attribute-modification-time attributes)
                            1000000000)))))))
 
+(ert-deftest passepartout-sense-goes-on-when-org-begins-anew ()
+  (passepartout-sense-tests--in "#+TITLE: 語\n* a\n"
+    (goto-char (point-min))
+    (org-ctrl-c-ctrl-c)
+    (should passepartout-mode)
+    (should (equal passepartout-sense--buffers (list (current-buffer))))
+    (goto-char (point-max))
+    (insert "more\n")
+    (passepartout-sense-tests--check)
+    ;; Who turned it off is left alone.
+    (passepartout-mode -1)
+    (org-mode)
+    (should-not passepartout-mode)
+    (set-buffer-modified-p nil)))
+
 (ert-deftest passepartout-sense-edits-in-every-script ()
   (passepartout-sense-tests--in "* 語 heading\nbödy 𝄞 text\n"
     (goto-char (point-min))
