@@ -390,10 +390,37 @@ Where it has no other, the end of CUT says that something is missing."
     (:tokens . "PP_BUDGET") (:usd . "PP_USD"))
   "Properties that say how a question is asked, by what the core calls them.")
 
+(defun passepartout-chat--keyword-properties ()
+  "Return what keyword lines of this chat say now, an alist of properties.
+What Org has of them was read when its mode began, and you may have
+typed others since.  What stands in an answer is no word of yours."
+  (org-with-wide-buffer
+   (goto-char (point-min))
+   (let ((case-fold-search t)
+         (properties nil))
+     (while (passepartout-chat--next-keyword
+             "#+property:"
+             "^[ \t]*#\\+PROPERTY:[ \t]*\\([^ \t\n]+?\\)\\(\\+\\)?[ \t]+\\(.*\\)$")
+       (let ((name (match-string-no-properties 1))
+             (more (match-beginning 2))
+             (value (string-trim (match-string-no-properties 3))))
+         (when (save-match-data
+                 (save-excursion
+                   (forward-line 0)
+                   (and (eq (org-element-type (org-element-at-point)) 'keyword)
+                        (or (not (re-search-backward "^\\*+ " nil t))
+                            (not (passepartout-chat--answer-p))))))
+           (let ((known (assoc-string name properties t)))
+             (cond ((null known) (push (cons name value) properties))
+                   (more (setcdr known (concat (cdr known) " " value)))
+                   (t (setcdr known value)))))))
+     properties)))
+
 (defun passepartout-chat--settings ()
   "Return what properties say of how the question at point is asked, a plist.
 They may be those of its heading, of one above, or of the whole file."
-  (let ((settings nil))
+  (let ((org-keyword-properties (passepartout-chat--keyword-properties))
+        (settings nil))
     (pcase-dolist (`(,key . ,name) passepartout-chat--setting-names)
       (let ((value (org-entry-get (point) name t)))
         (when value

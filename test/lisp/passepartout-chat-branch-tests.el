@@ -227,6 +227,58 @@
 
 ;;;; Settings
 
+(ert-deftest passepartout-chat-branch-keyword-lines-count-as-they-stand ()
+  (passepartout-fake-with
+    (passepartout-chat t)
+    (let ((settings (lambda () (goto-char (point-max))
+                      (passepartout-chat--settings)))
+          (put-line (lambda (line)
+                      (goto-char (point-min))
+                      (re-search-forward "^\\* ")
+                      (forward-line 0)
+                      (insert line "\n"))))
+      (goto-char (point-max))
+      (insert "Q")
+      (should-not (funcall settings))
+      (funcall put-line "#+property: pp_model ollama")
+      (funcall put-line "#+PROPERTY: PP_TOOLS memory-read")
+      (should (equal (funcall settings)
+                     '(:model "ollama" :tools "memory-read")))
+      ;; As Org has it: more of it, or another in its place.
+      (funcall put-line "#+PROPERTY: PP_TOOLS+ memory-search ")
+      (funcall put-line "#+PROPERTY: PP_MODEL recall")
+      (should (equal (funcall settings)
+                     '(:model "recall" :tools "memory-read memory-search")))
+      ;; A drawer says it before a line does.
+      (org-entry-put nil "PP_MODEL" "near")
+      (should (equal (plist-get (funcall settings) :model) "near"))
+      (org-entry-delete nil "PP_MODEL")
+      ;; In a block it is no keyword, and in an answer nobody's wish.
+      (goto-char (point-max))
+      (insert "\n#+begin_example\n#+PROPERTY: PP_USD 1\n#+end_example\n"
+              "** Answer\n:PROPERTIES:\n:PP_ROLE: assistant\n:END:\n"
+              "#+PROPERTY: PP_MODEL far\n")
+      (should (equal (funcall settings)
+                     '(:model "recall" :tools "memory-read memory-search")))
+      ;; One that is gone counts no more, whatever Org knows.
+      (org-mode)
+      (goto-char (point-min))
+      (flush-lines "#\\+property: ")
+      (should-not (funcall settings)))))
+
+(ert-deftest passepartout-chat-branch-a-typed-keyword-line-is-sent ()
+  (passepartout-fake-with
+    (passepartout-chat t)
+    (goto-char (point-max))
+    (forward-line -1)
+    (insert "#+PROPERTY: PP_TOOLS none\n")
+    (goto-char (point-max))
+    (insert "Q")
+    (passepartout-chat-send)
+    (should (equal (plist-get (car (last (passepartout-fake-sent :user-input)))
+                              :settings)
+                   '(:tools "none")))))
+
 (ert-deftest passepartout-chat-branch-settings-are-inherited ()
   (passepartout-fake-with
     (passepartout-chat t)
