@@ -81,7 +81,7 @@ SEVERAL is the command that asks several models, or nil."
   (passepartout-chat--ask start several)
   (passepartout-welcome-make-room)
   (passepartout-chat--make-room start)
-  (unless noninteractive
+  (when (and passepartout-chat-go-on (not noninteractive))
     (passepartout-chat--note-sent)))
 
 (defun passepartout-chat-question ()

@@ -426,12 +426,14 @@ The value nil leaves a new chat without a file until you save it."
   :type '(choice (const :tag "Nowhere until I save" nil) directory)
   :package-version '(passepartout . "0.1.0"))
 
-(defcustom passepartout-chat-go-on t
+(defcustom passepartout-chat-go-on nil
   "Whether point goes to the next question when an answer has ended.
-It does so only if you gave no command since you sent, and only if the
-place is in view; the window never scrolls for it.  Where the place is
-not in view, point goes there when you begin to type, unless you have
-done anything but scroll since you sent."
+With nil point and scroll are never moved, and `passepartout-chat-send'
+goes there when you want it.  Else point goes there only if you gave no
+command since you sent, and only if the place is in view; the window
+never scrolls for it.  Where the place is not in view, point goes there
+when you begin to type, unless you have done anything but scroll since
+you sent."
   :type 'boolean
   :package-version '(passepartout . "0.1.0"))
 

@@ -437,7 +437,8 @@
 (ert-deftest passepartout-chat-what-you-type-after-sending-is-the-next-question ()
   (passepartout-fake-with
     (dolist (scrolled '(nil t))
-      (let ((session (passepartout-chat-tests--open)))
+      (let ((session (passepartout-chat-tests--open))
+            (passepartout-chat-go-on t))
         (passepartout-chat-tests--ask "Question")
         (passepartout-chat--note-sent)
         (passepartout-chat-tests--answer session "t1" '("Answer\nto it"))
@@ -453,7 +454,8 @@
 ;; The end of the buffer is where one goes to write, also while it streams.
 (ert-deftest passepartout-chat-what-you-type-at-the-end-is-the-next-question ()
   (passepartout-fake-with
-    (let ((session (passepartout-chat-tests--open)))
+    (let ((session (passepartout-chat-tests--open))
+          (passepartout-chat-go-on t))
       (passepartout-chat-tests--ask "Question")
       (passepartout-chat--note-sent)
       (passepartout-fake-inject :event '(:action :turn-started :turn "t1")
@@ -475,7 +477,8 @@
 
 (ert-deftest passepartout-chat-after-any-other-command-you-type-where-you-are ()
   (passepartout-fake-with
-    (let ((session (passepartout-chat-tests--open)))
+    (let ((session (passepartout-chat-tests--open))
+          (passepartout-chat-go-on t))
       (passepartout-chat-tests--ask "Question")
       (passepartout-chat--note-sent)
       (passepartout-chat-tests--answer session "t1" '("Answer"))
@@ -485,6 +488,28 @@
       (search-forward "* Question")
       (passepartout-chat-change-tests--type "!")
       (should (string-match-p "^\\* Question!$" (buffer-string))))))
+
+(ert-deftest passepartout-chat-point-is-yours-unless-you-said-otherwise ()
+  (dolist (said '(nil t))
+    (passepartout-fake-with
+      (let ((passepartout-chat-go-on
+             (or said
+                 (eval (car (get 'passepartout-chat-go-on 'standard-value))
+                       t)))
+            (noninteractive nil)
+            (session (passepartout-chat-tests--open)))
+        (passepartout-chat-tests--ask "Question")
+        (let ((sent (point)))
+          (cl-letf (((symbol-function 'pos-visible-in-window-p)
+                     (lambda (&rest _) t)))
+            (passepartout-chat-tests--answer session "t1" '("Answer")))
+          (if said
+              (should (eobp))
+            (should (= sent (point)))
+            (should-not (memq #'passepartout-chat--before-command
+                              pre-command-hook))
+            (passepartout-chat-change-tests--type "!")
+            (should (string-match-p "^\\* Question!$" (buffer-string)))))))))
 
 ;;;; Org is touched only when there is a chat
 
