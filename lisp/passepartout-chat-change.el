@@ -132,8 +132,10 @@ reaches a chat that you have made read-only."
         (passepartout-chat--show-state)))))
 
 (defun passepartout-chat--hold ()
-  "Look after what waits for this chat, if anything does."
-  (when passepartout-chat--held
+  "Look after what waits for this chat, if anything does.
+Where the mode is off nobody does, until it is on again."
+  (when (and passepartout-chat--held
+             (bound-and-true-p passepartout-chat-mode))
     (add-hook 'post-command-hook #'passepartout-chat--release nil t)
     (add-hook 'after-save-hook #'passepartout-chat--release nil t)
     (add-hook 'kill-buffer-query-functions

@@ -356,9 +356,13 @@ a chat are not used."
   "Make the current buffer a plain Org buffer again."
   (passepartout-chat-guard-lift)
   (remove-from-invisibility-spec 'passepartout-chat)
-  (passepartout-chat--show-all)
-  (remove-overlays (point-min) (point-max) 'passepartout-chat-along t)
-  (remove-overlays (point-min) (point-max) 'passepartout-chat-hint t)
+  ;; A narrowing is yours, and hides nothing of ours from this.
+  (org-with-wide-buffer
+   (passepartout-chat--show-all)
+   (remove-overlays (point-min) (point-max) 'passepartout-chat-along t)
+   (remove-overlays (point-min) (point-max) 'passepartout-chat-hint t))
+  (passepartout-chat--forget-sent)
+  (passepartout-chat--let-go)
   (remove-hook 'org-ctrl-c-ctrl-c-hook #'passepartout-chat--ctrl-c-ctrl-c t)
   (remove-hook 'org-open-at-point-functions #'passepartout-chat--open-source t)
   (remove-hook 'kill-buffer-hook #'passepartout-chat--killed t)

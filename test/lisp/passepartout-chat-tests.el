@@ -1100,6 +1100,58 @@ In turn %d it was said: %s
         (passepartout-chat--release)
         (should (eq disk 'done))))))
 
+(ert-deftest passepartout-chat-mode-off-leaves-nothing-behind ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open))
+          (passepartout-chat-go-on t)
+          (disk nil)
+          (ours (lambda ()
+                  (seq-filter
+                   (lambda (overlay)
+                     (seq-some (lambda (property)
+                                 (and (symbolp property)
+                                      (string-prefix-p
+                                       "passepartout" (symbol-name property))))
+                               (overlay-properties overlay)))
+                   (org-with-wide-buffer
+                    (overlays-in (point-min) (point-max))))))
+          (hooks (lambda ()
+                   (seq-filter
+                    (lambda (function)
+                      (and (symbolp function)
+                           (string-prefix-p "passepartout"
+                                            (symbol-name function))))
+                    (append pre-command-hook post-command-hook
+                            (and (local-variable-p 'after-save-hook)
+                                 after-save-hook)
+                            kill-buffer-query-functions org-mode-hook
+                            kill-buffer-hook)))))
+      (cl-letf (((symbol-function 'passepartout-chat--obstacle)
+                 (lambda () (and disk 'disk))))
+        (passepartout-chat-tests--ask "Q1")
+        (passepartout-chat-tests--answer session "t1" '("A1"))
+        (passepartout-chat-tests--ask "Q2")
+        (passepartout-chat--note-sent)
+        (setq disk t)
+        (passepartout-chat-tests--answer session "t2" '("A2"))
+        (should passepartout-chat--held)
+        (should (funcall ours))
+        (goto-char (point-max))
+        (org-narrow-to-subtree)
+        (let ((from (point-min)))
+          (passepartout-chat-mode -1)
+          (should (= from (point-min)))
+          (should (buffer-narrowed-p)))
+        (should-not (funcall ours))
+        (should-not (funcall hooks))
+        ;; What waits is not lost.
+        (passepartout-chat-mode 1)
+        (should (memq #'passepartout-chat--release post-command-hook))
+        (setq disk nil)
+        (passepartout-chat--release)
+        (widen)
+        (should (string-match-p "^A2$" (buffer-string)))))))
+
 (ert-deftest passepartout-chat-a-token-is-sent-and-not-kept ()
   (passepartout-fake-with
     (passepartout-chat-tests--open)
