@@ -253,13 +253,21 @@ the model, and the chat itself goes on as if the branch were not there."
     (passepartout-chat--open-branch)))
 
 (defun passepartout-chat-interrupt ()
-  "Stop what the agent is doing in this chat."
+  "Stop what the agent is doing in this chat.
+Where it does nothing, say so; a key that is also one of Org's then does
+what it does in Org."
   (interactive)
   (passepartout-chat--check)
-  (unless (passepartout-running-p)
-    (user-error "Nothing is going on"))
-  (passepartout-send-event :interrupt nil (passepartout-chat--session))
-  (message "Interrupting…"))
+  (if (and (passepartout-running-p)
+           (passepartout-chat--answering-p (passepartout-chat--base)))
+      (progn
+        (passepartout-send-event :interrupt nil (passepartout-chat--session))
+        (message "Interrupting…"))
+    (let ((other (lookup-key org-mode-map (this-command-keys-vector))))
+      (if (not (commandp other))
+          (message "No answer arrives here")
+        (call-interactively other)
+        (message "No answer arrives here; this was %s" other)))))
 
 (defun passepartout-chat--ctrl-c-ctrl-c ()
   "Send the question at point when nothing else is there to act on."

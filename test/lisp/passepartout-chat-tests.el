@@ -556,6 +556,36 @@ In turn %d it was said: %s
       (should (string-match-p "^: No provider\n: \\* answered$"
                               (buffer-string))))))
 
+(ert-deftest passepartout-chat-interrupt-where-nothing-arrives-is-orgs ()
+  (passepartout-fake-with
+    (let ((session (passepartout-chat-tests--open))
+          (inhibit-message nil)
+          (said nil) (branches 0))
+      (cl-letf (((symbol-function 'message)
+                 (lambda (format &rest more)
+                   (setq said (apply #'format format more))))
+                ((symbol-function 'org-kill-note-or-show-branches)
+                 (lambda () (interactive) (setq branches (1+ branches)))))
+        ;; By its name.
+        (call-interactively #'passepartout-chat-interrupt)
+        (should (equal said "No answer arrives here"))
+        (should (= branches 0))
+        ;; By its key.
+        (execute-kbd-macro (kbd "C-c C-k"))
+        (should (string-prefix-p "No answer arrives here" said))
+        (should (= branches 1))
+        (should-not (passepartout-fake-sent :interrupt))
+        (passepartout-chat-tests--ask "Q1")
+        (execute-kbd-macro (kbd "C-c C-k"))
+        (should (equal said "Interrupting…"))
+        (should (= branches 1))
+        (should (= 1 (length (passepartout-fake-sent :interrupt))))
+        (passepartout-chat-tests--answer session "t1" '("half")
+                                         :status "interrupted")
+        (execute-kbd-macro (kbd "C-c C-k"))
+        (should (= branches 2))
+        (should (= 1 (length (passepartout-fake-sent :interrupt))))))))
+
 (ert-deftest passepartout-chat-the-end-of-the-core-ends-the-turns ()
   (passepartout-fake-with
     (passepartout-chat-tests--open)
