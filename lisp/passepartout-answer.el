@@ -32,6 +32,7 @@
 (require 'org)
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-arrive)
 (require 'passepartout-view)
 (require 'passepartout-question)
 (require 'passepartout-chat)
@@ -326,15 +327,19 @@ why.")))))
 The core is asked where a heading is; nothing is fetched or run."
   (cond
    ((string-prefix-p "id:" target)
-    (passepartout-request
-     :query `(:query ,target :limit 1 :for :screen)
-     (lambda (payload)
-       (let ((hit (car (plist-get payload :hits))))
-         (if (not hit)
-             (message "The heading of %s is not in memory any more"
-                      (passepartout-view-line target 80))
-           (require 'passepartout-query)
-           (passepartout-query-visit hit t))))))
+    (let ((place (passepartout-arrive-place)))
+      (passepartout-request
+       :query `(:query ,target :limit 1 :for :screen)
+       (lambda (payload)
+         (let ((hit (car (plist-get payload :hits))))
+           (if (not hit)
+               (message "The heading of %s is not in memory any more"
+                        (passepartout-view-line target 80))
+             (require 'passepartout-query)
+             (passepartout-arrive place
+                                  (concat "Found: "
+                                          (passepartout-query-title hit))
+                                  #'passepartout-query-visit hit t)))))))
    ((string-match "\\`passepartout-plan:\\(.*\\)\\'" target)
     (passepartout-chat--visit-plan (match-string 1 target)))
    ((string-match "\\`passepartout-why:\\(.*\\)\\'" target)

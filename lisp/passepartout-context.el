@@ -31,6 +31,7 @@
 (require 'passepartout-events)
 (require 'passepartout-plot)
 (require 'passepartout-query)
+(require 'passepartout-arrive)
 (require 'passepartout-view)
 (require 'seq)
 (eval-when-compile (require 'subr-x))
@@ -455,14 +456,20 @@ from the next question on"))))
 A model is told it first, in every request.  Where there is no such
 file yet, the buffer holds the text that is shipped."
   (interactive)
-  (passepartout-request
-   :identity nil
-   (lambda (payload)
-     (let ((why (or (plist-get payload :error)
-                    (passepartout-abroad-far (plist-get payload :file)))))
-       (if why
-           (message "Passepartout: %s" (passepartout-view-line why 500))
-         (passepartout-context--visit-identity payload))))))
+  (let ((place (passepartout-arrive-place)))
+    (passepartout-request
+     :identity nil
+     (lambda (payload)
+       (let ((why (or (plist-get payload :error)
+                      (passepartout-abroad-far (plist-get payload :file)))))
+         (if why
+             (message "Passepartout: %s" (passepartout-view-line why 500))
+           (passepartout-arrive place
+                                (concat "Who the agent is stands in "
+                                        (passepartout-view-line
+                                         (plist-get payload :file) 200))
+                                #'passepartout-context--visit-identity
+                                payload)))))))
 
 (provide 'passepartout-context)
 ;;; passepartout-context.el ends here

@@ -32,6 +32,7 @@
 ;;; Code:
 
 (require 'passepartout)
+(require 'passepartout-arrive)
 (require 'passepartout-events)
 (require 'passepartout-query)
 (require 'passepartout-status)
@@ -259,29 +260,20 @@ What was found stays until all of them were."
 (defun passepartout-find--go-first (query)
   "Go to the first heading that fits QUERY when the answer comes.
 Who has done something else meanwhile is not taken away from it."
-  (let ((window (selected-window)) (buffer (window-buffer))
-        (keys num-input-keys))
+  (let ((place (passepartout-arrive-place)))
     (passepartout-request
      :query `(:query ,query :limit 1 :typing t :for :screen)
      (lambda (payload)
        (let ((hit (car (plist-get payload :hits))))
          (if hit
-             ;; Not within the filter of the process: a file is opened.
-             (run-at-time 0 nil #'passepartout-find--arrive
-                          hit window buffer keys)
+             (passepartout-arrive place
+                                  (concat "Found: "
+                                          (passepartout-query-title hit))
+                                  #'passepartout-query-visit hit)
            (message "%s" (passepartout-view-line
                           (or (plist-get payload :error)
                               (car (plist-get payload :notes))
                               "Nothing fits")))))))))
-
-(defun passepartout-find--arrive (hit window buffer keys)
-  "Go to HIT, if WINDOW with BUFFER is selected and KEYS are all that came."
-  (if (and (eq window (selected-window)) (eq buffer (window-buffer))
-           (not (active-minibuffer-window)) (not (input-pending-p))
-           (eql keys num-input-keys))
-      (passepartout-query-visit hit)
-    (message "Found: %s; you had gone on meanwhile"
-             (passepartout-query-title hit))))
 
 (defun passepartout-find--read (&optional initial)
   "Read a query, with INITIAL to begin with; return a heading or a text."

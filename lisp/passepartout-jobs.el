@@ -33,10 +33,10 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-arrive)
 (require 'passepartout-view)
 (eval-when-compile (require 'subr-x))
 
-(declare-function passepartout-plan-visit "passepartout-plan" (id))
 (declare-function org-fold-show-context "org-fold" (&optional key))
 (declare-function org-get-heading "org"
                   (&optional no-tags no-todo no-priority no-comment))
@@ -92,14 +92,14 @@
 (defun passepartout-jobs-confirm ()
   "Show the job at point whole as a flight plan, to approve or to deny."
   (interactive)
-  (passepartout-jobs--do
-   :confirm
-   (lambda (payload)
-     (let ((plan (car (plist-get payload :plans))))
-       (if (not plan)
-           (passepartout-jobs--say payload)
-         (require 'passepartout-plan)
-         (passepartout-plan-visit plan))))))
+  (let ((place (passepartout-arrive-place)))
+    (passepartout-jobs--do
+     :confirm
+     (lambda (payload)
+       (let ((plan (car (plist-get payload :plans))))
+         (if plan
+             (passepartout-arrive-at-plan place plan)
+           (passepartout-jobs--say payload)))))))
 
 (defun passepartout-jobs-withdraw ()
   "Take back that you confirmed the job at point; it does not run any more."
@@ -128,7 +128,8 @@
   "Show what the last run of the job at point said."
   (interactive)
   (let ((title (passepartout-view-line
-                (plist-get (passepartout-jobs--here) :title) 80)))
+                (plist-get (passepartout-jobs--here) :title) 80))
+        (place (passepartout-arrive-place)))
     (passepartout-jobs--do
      :report
      (lambda (payload)
@@ -141,7 +142,7 @@
                                  'face 'passepartout-title)
                      (passepartout-view-fixed
                       (or (plist-get payload :text) "")))))
-         (pop-to-buffer buffer))))))
+         (passepartout-arrive-at-buffer place buffer))))))
 
 ;;;; Going to a heading
 

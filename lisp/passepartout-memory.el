@@ -34,6 +34,7 @@
 (require 'passepartout-events)
 (require 'passepartout-plan-read)
 (require 'passepartout-plot)
+(require 'passepartout-arrive)
 (require 'passepartout-view)
 (eval-when-compile (require 'subr-x))
 
@@ -95,8 +96,8 @@ the newest first.  An error is shown and ends it."
                              ("-" 'diff-removed)
                              (_ 'diff-hunk-header)))))))
 
-(defun passepartout-memory--show-text (title text)
-  "Show TEXT, which is foreign, under TITLE."
+(defun passepartout-memory--show-text (title text place)
+  "Show TEXT, which is foreign, under TITLE, to who asked at PLACE."
   (let ((buffer (passepartout-view-buffer passepartout-memory--text-name
                                           'passepartout-view-mode)))
     (with-current-buffer buffer
@@ -104,8 +105,8 @@ the newest first.  An error is shown and ends it."
       (passepartout-view-draw
         (insert (propertize (concat title "\n\n") 'face 'passepartout-title))
         (passepartout-memory--insert-text text)))
-    (pop-to-buffer buffer)
-    (goto-char (point-min))))
+    (passepartout-arrive-at-buffer place buffer
+                                   (lambda () (goto-char (point-min))))))
 
 ;;;; The log
 
@@ -211,12 +212,13 @@ the newest first.  An error is shown and ends it."
 (defun passepartout-memory-show ()
   "Show the step at point: who, why, and what it changed."
   (interactive)
-  (let ((operation (passepartout-memory--at)))
+  (let ((operation (passepartout-memory--at))
+        (place (passepartout-arrive-place)))
     (passepartout-memory--gather
      :memory-show (list :operation operation)
      (lambda (text _page)
        (passepartout-memory--show-text
-        (format "Operation %s" operation) text)))))
+        (format "Operation %s" operation) text place)))))
 
 (defun passepartout-memory-diff ()
   "Show what the step at point changed, or all steps of the region."
@@ -228,12 +230,13 @@ the newest first.  An error is shown and ends it."
                  (let ((at (passepartout-memory--at)))
                    (list (1- at) at))))
          (from (apply #'min ends))
-         (to (apply #'max ends)))
+         (to (apply #'max ends))
+         (place (passepartout-arrive-place)))
     (passepartout-memory--gather
      :memory-diff (list :from-operation from :operation to)
      (lambda (text _page)
        (passepartout-memory--show-text
-        (format "From operation %s to %s" from to) text)))))
+        (format "From operation %s to %s" from to) text place)))))
 
 ;;;; Taking back
 
@@ -270,7 +273,8 @@ In seconds.")
 
 (defun passepartout-memory--preview (action payload)
   "Show what ACTION with PAYLOAD would do, and wait for a confirmation."
-  (let (title)
+  (let ((place (passepartout-arrive-place))
+        title)
     ;; The title comes with the first page.
     (passepartout-request
      action payload
@@ -284,13 +288,14 @@ In seconds.")
             :memory-page (list :preview (plist-get page :preview)
                                :from (plist-get page :next))
             (lambda (text last)
-              (passepartout-memory--draw-preview title text last))
+              (passepartout-memory--draw-preview title text last place))
             (list (plist-get page :text))))
           (t (passepartout-memory--draw-preview
-              title (plist-get page :text) page))))))))
+              title (plist-get page :text) page place))))))))
 
-(defun passepartout-memory--draw-preview (title text page)
-  "Show TITLE and TEXT, whose last PAGE names what is shown."
+(defun passepartout-memory--draw-preview (title text page place)
+  "Show TITLE and TEXT, whose last PAGE names what is shown.
+It was asked for at PLACE."
   (let ((buffer (passepartout-view-buffer
                  passepartout-memory--preview-name
                  'passepartout-memory-preview-mode)))
@@ -307,10 +312,12 @@ In seconds.")
                          "this, q leaves it.\n\n")
                  'face 'passepartout-quiet))
         (passepartout-memory--insert-text text)))
-    (pop-to-buffer buffer)
-    (goto-char (point-min))
-    (set-window-start nil (point-min))
-    (passepartout-memory--look-soon)))
+    (passepartout-arrive-at-buffer
+     place buffer
+     (lambda ()
+       (goto-char (point-min))
+       (set-window-start nil (point-min))
+       (passepartout-memory--look-soon)))))
 
 ;;;;; What of it was displayed
 
@@ -441,11 +448,12 @@ for.  What was written by hand since stays."
   (unless (and (derived-mode-p 'org-mode) buffer-file-name)
     (user-error "Go to a heading in a file of your memex first"))
   (let ((file (file-truename buffer-file-name))
-        (line (save-restriction (widen) (line-number-at-pos))))
+        (line (save-restriction (widen) (line-number-at-pos)))
+        (place (passepartout-arrive-place)))
     (passepartout-memory--gather
      :blame (list :file file :line line)
      (lambda (text _page)
-       (passepartout-memory--show-text "Who wrote this" text)))))
+       (passepartout-memory--show-text "Who wrote this" text place)))))
 
 (provide 'passepartout-memory)
 ;;; passepartout-memory.el ends here

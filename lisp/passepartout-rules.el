@@ -31,10 +31,10 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-arrive)
 (require 'passepartout-view)
 (eval-when-compile (require 'subr-x))
 
-(declare-function passepartout-plan-visit "passepartout-plan" (id))
 
 (defconst passepartout-rules--buffer-name "*Passepartout rules*"
   "The name of the buffer of rules.")
@@ -52,15 +52,16 @@
 
 (defun passepartout-rules-confirm (rule)
   "Show what RULE would loosen as a flight plan, to approve or to deny."
-  (passepartout-rules--ask
-   :rule-confirm rule
-   (lambda (payload)
-     (let ((plan (car (plist-get payload :plans))))
-       (if (not plan)
+  (let ((place (passepartout-arrive-place)))
+    (passepartout-rules--ask
+     :rule-confirm rule
+     (lambda (payload)
+       (let ((plan (car (plist-get payload :plans))))
+         (if plan
+             (passepartout-arrive-at-plan place plan)
            (message "Passepartout: %s"
-                    (passepartout-view-line (plist-get payload :text) 500))
-         (require 'passepartout-plan)
-         (passepartout-plan-visit plan))))))
+                    (passepartout-view-line (plist-get payload :text)
+                                            500))))))))
 
 (defun passepartout-rules-withdraw (rule)
   "Let RULE not count any more."

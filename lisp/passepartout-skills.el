@@ -30,10 +30,10 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-arrive)
 (require 'passepartout-view)
 (eval-when-compile (require 'subr-x))
 
-(declare-function passepartout-plan-visit "passepartout-plan" (id))
 
 (defconst passepartout-skills--buffer-name "*Passepartout skills*"
   "The name of the buffer of skills.")
@@ -79,15 +79,19 @@ An error is said, and THEN is not called."
            (message "Passepartout: %s" (passepartout-view-line why 500))
          (funcall then payload))))))
 
-(defun passepartout-skills--decided (payload)
-  "Show the plan that PAYLOAD names, or say what it says."
-  (let ((plan (car (plist-get payload :plans))))
-    (if (not plan)
-        (message "Passepartout: %s"
-                 (passepartout-view-line (plist-get payload :text) 500))
-      (require 'passepartout-plan)
-      (passepartout-plan-visit plan))
-    (passepartout-skills--fetch)))
+(defun passepartout-skills--decide (action more)
+  "Send the request ACTION with MORE, and go to the plan that comes of it.
+Where none does, say what the core says."
+  (let ((place (passepartout-arrive-place)))
+    (passepartout-skills--ask
+     action more
+     (lambda (payload)
+       (let ((plan (car (plist-get payload :plans))))
+         (if plan
+             (passepartout-arrive-at-plan place plan)
+           (message "Passepartout: %s"
+                    (passepartout-view-line (plist-get payload :text) 500)))
+         (passepartout-skills--fetch))))))
 
 (defun passepartout-skills--at-point ()
   "Return the skill at point, a plist."
@@ -207,21 +211,19 @@ What is not your own and not in use is shown instead."
 (defun passepartout-skills-reload ()
   "Read all skills anew."
   (interactive)
-  (passepartout-skills--ask
+  (passepartout-skills--decide
    :skill-reload
    (list :folders (mapcar #'expand-file-name
-                          (default-value 'passepartout-skills-directories)))
-   #'passepartout-skills--decided))
+                          (default-value 'passepartout-skills-directories)))))
 
 (defun passepartout-skills-toggle ()
   "Take the skill at point out of use, or bring it back."
   (interactive)
   (let* ((skill (passepartout-skills--at-point))
          (off (equal (plist-get skill :state) "off")))
-    (passepartout-skills--ask
+    (passepartout-skills--decide
      (if off :skill-enable :skill-disable)
-     (passepartout-skills--meant skill)
-     #'passepartout-skills--decided)))
+     (passepartout-skills--meant skill))))
 
 ;;;; One skill, whole
 
@@ -302,37 +304,39 @@ One that belongs to other files than the first begins it all anew."
   "Show SKILL, a plist, whole; WAITS non-nil offers to use it so.
 It is drawn slice by slice, as it comes.  TRIES says how often it was
 begun already."
-  (passepartout-skills--ask
-   :skill-show (append (passepartout-skills--meant skill) (list :from 0))
-   (lambda (payload)
-     (let ((buffer (passepartout-view-buffer passepartout-skills--shown-name
-                                             'passepartout-view-mode))
-           (reading (list :skill skill :waits waits :tries (or tries 0)
-                          :shown (plist-get payload :shown))))
-       (with-current-buffer buffer
-         (setq passepartout-skills--shown nil
-               passepartout-skills--reading reading
-               passepartout-view--refresh
-               (lambda () (passepartout-skills--show skill waits)))
-         (passepartout-view-draw
-           (insert (propertize (concat (passepartout-view-line
-                                        (plist-get skill :name) 64)
-                                       "\n")
-                               'face 'passepartout-title)
-                   "It is being read.\n\n"))
-         (passepartout-skills--read-on reading payload))
-       (pop-to-buffer buffer)))))
+  (let ((place (passepartout-arrive-place)))
+    (passepartout-skills--ask
+     :skill-show (append (passepartout-skills--meant skill) (list :from 0))
+     (lambda (payload)
+       (let ((buffer (passepartout-view-buffer passepartout-skills--shown-name
+                                               'passepartout-view-mode))
+             (reading (list :skill skill :waits waits :tries (or tries 0)
+                            :shown (plist-get payload :shown))))
+         (with-current-buffer buffer
+           (setq passepartout-skills--shown nil
+                 passepartout-skills--reading reading
+                 passepartout-view--refresh
+                 (lambda () (passepartout-skills--show skill waits)))
+           (passepartout-view-draw
+             (insert (propertize (concat (passepartout-view-line
+                                          (plist-get skill :name) 64)
+                                         "\n")
+                                 'face 'passepartout-title)
+                     "It is being read.\n\n"))
+           (passepartout-skills--read-on reading payload))
+         ;; Begun anew, it stands where it was shown already.
+         (unless tries
+           (passepartout-arrive-at-buffer place buffer)))))))
 
 (defun passepartout-skills-use ()
   "Make a flight plan of using the skill that this buffer shows."
   (interactive)
   (unless passepartout-skills--shown
     (user-error "This buffer shows no skill whole"))
-  (passepartout-skills--ask
+  (passepartout-skills--decide
    :skill-confirm
    (append (passepartout-skills--meant (nth 0 passepartout-skills--shown))
-           (list :shown (nth 1 passepartout-skills--shown)))
-   #'passepartout-skills--decided))
+           (list :shown (nth 1 passepartout-skills--shown)))))
 
 (defun passepartout-skills-show ()
   "Show the skill at point whole, with what it asks for."
@@ -364,23 +368,31 @@ and save.  Nothing is in use before you have saved it."
                                                  passepartout-skills--kinds)))))))
            (completing-read "Kind: " passepartout-skills--kinds nil t
                             nil nil "prompt"))))
-  (passepartout-skills--ask
-   :skill-template (list :skill name :kind kind)
-   (lambda (payload)
-     (let* ((file (plist-get payload :file))
-            (far (passepartout-abroad-far (passepartout-view-line file))))
-       (cond
-        (far (message "Passepartout: %s" far))
-        ((or (file-exists-p file) (get-file-buffer file))
-         (message "Passepartout: there is a skill %s already"
-                  (passepartout-view-line name 64)))
-        (t
-         (make-directory (file-name-directory file) t)
-         (find-file-other-window file)
-         (insert (plist-get payload :text))
-         (goto-char (point-min))
-         (message "Save it with %s; test it with M-x passepartout-skill-test"
-                  (substitute-command-keys "\\[save-buffer]"))))))))
+  (let ((place (passepartout-arrive-place)))
+    (passepartout-skills--ask
+     :skill-template (list :skill name :kind kind)
+     (lambda (payload)
+       (passepartout-arrive
+        place (format "The beginning of a skill %s has come"
+                      (passepartout-view-line name 64))
+        #'passepartout-skills--begin name payload)))))
+
+(defun passepartout-skills--begin (name payload)
+  "Begin the skill NAME in a file, with what PAYLOAD says."
+  (let* ((file (plist-get payload :file))
+         (far (passepartout-abroad-far (passepartout-view-line file))))
+    (cond
+     (far (message "Passepartout: %s" far))
+     ((or (file-exists-p file) (get-file-buffer file))
+      (message "Passepartout: there is a skill %s already"
+               (passepartout-view-line name 64)))
+     (t
+      (make-directory (file-name-directory file) t)
+      (find-file-other-window file)
+      (insert (plist-get payload :text))
+      (goto-char (point-min))
+      (message "Save it with %s; test it with M-x passepartout-skill-test"
+               (substitute-command-keys "\\[save-buffer]"))))))
 
 (defun passepartout-skills--own-name ()
   "Return the name of the skill of this buffer or at point, or nil."
@@ -431,21 +443,26 @@ first."
   (interactive
    (let ((own (passepartout-skills--own-name)))
      (list (read-string (format-prompt "Skill" own) nil nil own))))
-  (let ((buffer (current-buffer)))
+  (let ((buffer (current-buffer))
+        (place (passepartout-arrive-place)))
     (passepartout-skills--ask
      :skills nil
      (lambda (payload)
-       (with-current-buffer (if (buffer-live-p buffer)
-                                buffer
-                              (current-buffer))
-         (passepartout-skills--test
-          (passepartout-skills--find name payload)))))))
+       ;; Saving may ask something.
+       (passepartout-arrive-soon
+        (lambda ()
+          (with-current-buffer (if (buffer-live-p buffer)
+                                   buffer
+                                 (current-buffer))
+            (passepartout-skills--test
+             (passepartout-skills--find name payload) place))))))))
 
-(defun passepartout-skills--test (skill)
-  "Test SKILL, a plist."
-  (passepartout-skills--ask
-   :skill-test (passepartout-skills--meant skill)
-   (lambda (payload) (passepartout-skills--tested skill payload))))
+(defun passepartout-skills--test (skill &optional place)
+  "Test SKILL, a plist, for who asked at PLACE, or is here now."
+  (let ((place (or place (passepartout-arrive-place))))
+    (passepartout-skills--ask
+     :skill-test (passepartout-skills--meant skill)
+     (lambda (payload) (passepartout-skills--tested skill payload place)))))
 
 (defun passepartout-skills-test ()
   "Test the skill at point."
@@ -465,8 +482,9 @@ Where the file or the line is not known it is plain text."
        (forward-line (1- line)))
      "Go there")))
 
-(defun passepartout-skills--tested (skill payload)
-  "Show what testing SKILL, a plist, came to, which PAYLOAD says."
+(defun passepartout-skills--tested (skill payload place)
+  "Show what testing SKILL, a plist, came to, which PAYLOAD says.
+It was asked at PLACE."
   (let ((buffer (passepartout-view-buffer passepartout-skills--tested-name
                                           'passepartout-view-mode))
         (skill (append (list :file (or (plist-get payload :file)
@@ -499,7 +517,7 @@ Where the file or the line is not known it is plain text."
             (insert "\n")
             (unless (string-empty-p (or (plist-get test :why) ""))
               (insert (passepartout-view-fixed (plist-get test :why))))))))
-    (pop-to-buffer buffer)))
+    (passepartout-arrive-at-buffer place buffer)))
 
 (provide 'passepartout-skills)
 ;;; passepartout-skills.el ends here

@@ -28,6 +28,7 @@
 
 (require 'passepartout)
 (require 'passepartout-events)
+(require 'passepartout-arrive)
 (require 'passepartout-view)
 (eval-when-compile (require 'subr-x))
 
@@ -265,8 +266,8 @@ something; then g shows here\nwhat the gates said.\n")
            (list :record (string-to-number name)))
           (t (list :plan name)))))
 
-(defun passepartout-trace--show-why (text)
-  "Show TEXT, the explanation of a decision."
+(defun passepartout-trace--show-why (text place)
+  "Show TEXT, the explanation of a decision, to who asked at PLACE."
   (let ((buffer (passepartout-view-buffer
                  passepartout-trace--why-buffer-name
                  'passepartout-view-mode)))
@@ -274,7 +275,7 @@ something; then g shows here\nwhat the gates said.\n")
       (passepartout-view-draw
         (insert (propertize "Why\n" 'face 'passepartout-title)
                 (passepartout-view-fixed text))))
-    (pop-to-buffer buffer)))
+    (passepartout-arrive-at-buffer place buffer)))
 
 (defvar passepartout-why-history nil
   "What `passepartout-why' was asked to explain.")
@@ -299,13 +300,15 @@ WHICH it is the one with that number in the audit; with just
 
 (defun passepartout-trace-explain (of)
   "Explain the decision OF, a plist of one name of it; of nil the last one."
-  (passepartout-request
-   :why of
-   (lambda (payload)
-     (let ((why (plist-get payload :error)))
-       (if why
-           (message "Passepartout: %s" (passepartout-view-line why 200))
-         (passepartout-trace--show-why (plist-get payload :text)))))))
+  (let ((place (passepartout-arrive-place)))
+    (passepartout-request
+     :why of
+     (lambda (payload)
+       (let ((why (plist-get payload :error)))
+         (if why
+             (message "Passepartout: %s" (passepartout-view-line why 200))
+           (passepartout-trace--show-why (plist-get payload :text)
+                                         place)))))))
 
 (provide 'passepartout-trace)
 ;;; passepartout-trace.el ends here

@@ -131,12 +131,15 @@
                 (seq-some (lambda (timer)
                             (memq (timer--function timer)
                                   '(passepartout-events--drain
-                                    passepartout-events--more-slices)))
+                                    passepartout-events--more-slices
+                                    passepartout-arrive--now
+                                    passepartout-arrive--call)))
                           timer-list))
       (setq rounds (1+ rounds))
       (dolist (timer (copy-sequence timer-list))
         (when (memq (timer--function timer)
-                    '(passepartout-events--drain passepartout-events--more-slices))
+                    '(passepartout-events--drain passepartout-events--more-slices
+                      passepartout-arrive--now passepartout-arrive--call))
           (cancel-timer timer)
           (apply (timer--function timer) (timer--args timer)))))))
 

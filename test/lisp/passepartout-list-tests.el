@@ -220,7 +220,9 @@ keys of its own.")
                    (handler . passepartout-list-bookmark-jump)))
                 :type 'user-error)
   (passepartout-fake-with
-    (passepartout-memory--show-text "One step" "text")
+    (passepartout-memory--show-text "One step" "text"
+                                    (passepartout-arrive-place))
+    (passepartout-fake-settle)
     (should-error (bookmark-make-record) :type 'user-error)))
 
 (ert-deftest passepartout-list-why-nothing-came-takes-the-place-of-nothing ()

@@ -253,21 +253,6 @@
             (should (equal (cons status (length (passepartout-fake-sent :query)))
                            (cons status asked)))))))))
 
-(ert-deftest passepartout-find-does-not-take-the-user-away ()
-  (passepartout-fake-with
-    (let ((visited nil) (window (selected-window)))
-      (cl-letf (((symbol-function 'passepartout-query-visit)
-                 (lambda (hit &rest _) (push hit visited))))
-        (passepartout-find--arrive passepartout-query-tests--hit window
-                                   (window-buffer) num-input-keys)
-        (should (= 1 (length visited)))
-        (passepartout-find--arrive passepartout-query-tests--hit window
-                                   (window-buffer) (1- num-input-keys))
-        (passepartout-find--arrive passepartout-query-tests--hit window
-                                   (get-buffer-create "*Messages*")
-                                   num-input-keys)
-        (should (= 1 (length visited)))))))
-
 ;;;; The dynamic block
 
 (defmacro passepartout-query-tests--in-block (line &rest body)
