@@ -156,15 +156,23 @@ mouse-1 shows what a model is told"))
 (defvar passepartout-status--installed nil
   "Whether the mode line was added to; who takes it out is left alone.")
 
+(defun passepartout-status--constructs (construct)
+  "Return CONSTRUCT, of a mode line, as a list of constructs.
+A text is one as well, and so is a list that begins with a symbol or a
+number, as one that is evaluated."
+  (cond ((null construct) '(""))
+        ((or (stringp (car-safe construct)) (consp (car-safe construct)))
+         construct)
+        (t (list "" construct))))
+
 (defun passepartout-status--install ()
   "Add the count of plans to the mode line."
-  (unless (or passepartout-status--installed
-              (memq 'passepartout-status--mode-line
-                    (or global-mode-string '(""))))
-    (setq passepartout-status--installed t)
-    (setq global-mode-string
-          (append (or global-mode-string '(""))
-                  '(passepartout-status--mode-line)))))
+  (let ((constructs (passepartout-status--constructs global-mode-string)))
+    (unless (or passepartout-status--installed
+                (memq 'passepartout-status--mode-line constructs))
+      (setq passepartout-status--installed t)
+      (setq global-mode-string
+            (append constructs '(passepartout-status--mode-line))))))
 
 (defun passepartout-status-trouble-p ()
   "Return non-nil when the core says that something is wrong."

@@ -210,7 +210,20 @@
                    '("mine" passepartout-status--mode-line)))
     (setq global-mode-string '("mine"))
     (passepartout-status--install)
-    (should (equal global-mode-string '("mine")))))
+    (should (equal global-mode-string '("mine"))))
+  ;; Anything that a mode line may be.
+  (pcase-dolist (`(,before . ,after)
+                 '((nil . ("" passepartout-status--mode-line))
+                   ("mine" . ("" "mine" passepartout-status--mode-line))
+                   (mine . ("" mine passepartout-status--mode-line))
+                   ((:eval (mine)) . ("" (:eval (mine))
+                                      passepartout-status--mode-line))
+                   (((mine "x") "y") . ((mine "x") "y"
+                                        passepartout-status--mode-line))))
+    (let ((global-mode-string before)
+          (passepartout-status--installed nil))
+      (passepartout-status--install)
+      (should (equal global-mode-string after)))))
 
 (ert-deftest passepartout-chat-head-goes-from-plan-to-plan ()
   (passepartout-fake-with
