@@ -349,11 +349,17 @@ What the user types goes on to where it went."
   "Show the text of a file without visiting it.
 \\{passepartout-verbs-view-mode-map}"
   (setq-local revert-buffer-function #'ignore)
-  (setq truncate-lines t
+  (setq truncate-lines t))
+
+(defun passepartout-verbs--shows (file)
+  "Note that this buffer shows the text of FILE, and say so in its header line.
+A redisplay computes nothing: the text is made here, once."
+  (setq passepartout-verbs--file file
         header-line-format
-        '("The text of "
-          (:eval (abbreviate-file-name (or passepartout-verbs--file "")))
-          (:eval (substitute-command-keys
+        (string-replace
+         "%" "%%"
+         (concat "The text of " (abbreviate-file-name file)
+                 (substitute-command-keys
                   "; \\<passepartout-verbs-view-mode-map>\\[passepartout-verbs-visit] \
 visits the file")))))
 
@@ -388,8 +394,8 @@ visits nothing, so that nothing runs because a file is shown."
       (insert-file-contents-literally file)
       (decode-coding-region (point-min) (point-max) 'undecided))
     (passepartout-verbs-view-mode)
-    (setq passepartout-verbs--file file
-          default-directory (file-name-directory file))
+    (passepartout-verbs--shows file)
+    (setq default-directory (file-name-directory file))
     (set-buffer-modified-p nil)
     (goto-char (point-min))
     (current-buffer)))

@@ -268,6 +268,11 @@
         (should-not (file-exists-p canary))
         (should-not (find-buffer-visiting file))
         (with-current-buffer "*Passepartout File*"
+          ;; A redisplay computes nothing.
+          (should (stringp header-line-format))
+          (should (string-match-p "\\`The text of .*; RET visits"
+                                  header-line-format)))
+        (with-current-buffer "*Passepartout File*"
           (should (string-match-p "^\\* Grüße" (buffer-string)))
           (should buffer-read-only)))
       ;; The user's own key visits it, as they would.
