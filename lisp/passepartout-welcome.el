@@ -61,6 +61,9 @@
 
 ;;;; What was read
 
+(defvar-local passepartout-welcome--said nil
+  "What this welcome says of how much was read.")
+
 (defun passepartout-welcome--begun ()
   "Note that the core was started now."
   (setq passepartout-welcome--began (funcall passepartout-welcome--clock)
@@ -75,8 +78,11 @@
           (- (funcall passepartout-welcome--clock)
              passepartout-welcome--began)))
   (let ((buffer (get-buffer passepartout-welcome--buffer-name)))
-    (when buffer
-      (with-current-buffer buffer (passepartout-welcome--draw)))))
+    (when (and buffer (get-buffer-window buffer t))
+      (with-current-buffer buffer
+        ;; Most of what is heard changes nothing here.
+        (unless (equal passepartout-welcome--said (passepartout-welcome--read))
+          (passepartout-welcome--draw))))))
 
 (defun passepartout-welcome--read ()
   "Return a sentence on how much was read, and how fast."
@@ -137,10 +143,11 @@ this machine.")))
 
 (defun passepartout-welcome--draw ()
   "Draw the welcome in this buffer."
+  (setq passepartout-welcome--said (passepartout-welcome--read))
   (passepartout-view-draw
     (insert (propertize "Welcome to Passepartout" 'face 'passepartout-title)
             "\n\n"
-            (passepartout-view-line (passepartout-welcome--read) 400) "\n"
+            (passepartout-view-line passepartout-welcome--said 400) "\n"
             (passepartout-view-line (passepartout-welcome--sent) 400) "\n\n")
     (when (passepartout-module-missing)
       (passepartout-welcome--choice

@@ -47,6 +47,32 @@
         (passepartout-fake-inject :status status)
         (should (string-search words (passepartout-welcome-tests--shown)))))))
 
+(ert-deftest passepartout-welcome-is-drawn-where-it-is-seen-and-says-something-new ()
+  (passepartout-fake-with
+    (passepartout-welcome)
+    (let ((drawn 0)
+          (draw (symbol-function 'passepartout-welcome--draw)))
+      (cl-letf (((symbol-function 'passepartout-welcome--draw)
+                 (lambda () (setq drawn (1+ drawn)) (funcall draw))))
+        (pcase-dolist
+            (`(,status ,count)
+             '(((:state "reading" :reading (3 56) :headings 20 :files 3) 1)
+               ((:state "idle" :headings 20 :files 3) 2)
+               ((:state "thinking" :headings 20 :files 3) 2)
+               ((:state "idle" :headings 20 :files 3) 2)))
+          (passepartout-fake-inject :status status)
+          (should (equal (cons status count) (cons status drawn))))
+        ;; Buried, it waits until it is shown again.
+        (switch-to-buffer "*scratch*")
+        (delete-other-windows)
+        (passepartout-fake-inject :status
+                                  '(:state "idle" :headings 21 :files 3))
+        (should (= drawn 2))
+        (switch-to-buffer passepartout-welcome--buffer-name)
+        (passepartout-fake-inject :status
+                                  '(:state "idle" :headings 21 :files 3))
+        (should (= drawn 3))))))
+
 (ert-deftest passepartout-welcome-offers-three-things ()
   (passepartout-fake-with
     (let (called)
