@@ -493,6 +493,9 @@ first question are offered."
                         (passepartout-chat--name project))
     (insert ":PROPERTIES:\n:PP_CHAT: " (passepartout-chat--new-session)
             "\n:END:\n#+TITLE: Chat\n\n* ")
+    ;; Emacs knows by the folder to which project a buffer belongs.
+    (when (and project (passepartout-chat--switching-p))
+      (setq default-directory (file-name-as-directory project)))
     (org-mode)
     (passepartout-chat-mode 1)
     (goto-char (point-max))
@@ -506,6 +509,15 @@ first question are offered."
     (set-buffer-modified-p nil)
     (current-buffer)))
 
+(defvar project-current-directory-override)
+(defvar project-current-inhibit-prompt)
+
+(defun passepartout-chat--switching-p ()
+  "Return non-nil while `project-switch-project' calls a command.
+It means another project than that of the buffer that is current."
+  (or (bound-and-true-p project-current-directory-override)
+      (bound-and-true-p project-current-inhibit-prompt)))
+
 ;;;###autoload
 (defun passepartout-chat (&optional new)
   "Talk to the agent in an Org buffer.
@@ -513,7 +525,8 @@ Reuse the chat of the current project, unless prefix argument NEW asks
 for a new one.  In a saved chat, go on with it."
   (interactive "P")
   (cond
-   ((and (not new) (derived-mode-p 'org-mode) (passepartout-chat--session)
+   ((and (not new) (not (passepartout-chat--switching-p))
+         (derived-mode-p 'org-mode) (passepartout-chat--session)
          (passepartout-abroad-here-p (passepartout-chat--session)))
     (passepartout-chat-adopt)
     (passepartout-chat-next))

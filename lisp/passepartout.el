@@ -1014,6 +1014,12 @@ Org forgets every mode of a buffer then."
             (re-search-forward "^:PP_CHAT:[ \t]+[^ \t\n]"
                                (min (point-max) 2000) t))))))
 
+;;;###autoload
+(defun passepartout-chat-buffer-p (buffer)
+  "Return non-nil when BUFFER is a chat, for `project-kill-buffer-conditions'."
+  (and (buffer-local-boundp 'passepartout-chat-mode buffer)
+       (buffer-local-value 'passepartout-chat-mode buffer)))
+
 (defun passepartout--turn-on ()
   "Turn on `passepartout-mode' in an Org file of the memex.
 A chat is not a file of notes, and is left alone."

@@ -947,6 +947,41 @@ In turn %d it was said: %s
           (should-not (eq (current-buffer) books))
           (should (equal (buffer-name) "*Passepartout: book*")))))))
 
+(ert-deftest passepartout-chat-joins-project-switch-project ()
+  (require 'project)
+  (let* ((there (file-name-as-directory
+                 (file-truename (make-temp-file "passepartout-there" t))))
+         (project-list-file (expand-file-name "list" there))
+         (project-find-functions
+          (list (lambda (folder)
+                  (and (string-prefix-p there (file-name-as-directory folder))
+                       (cons 'transient there)))))
+         (passepartout-project nil))
+    (unwind-protect
+        (passepartout-fake-with
+          ;; From within a chat of nothing.
+          (passepartout-chat t)
+          (let ((before (current-buffer))
+                (project-switch-commands #'passepartout-chat))
+            (project-switch-project there)
+            (should-not (eq before (window-buffer)))
+            (with-current-buffer (window-buffer)
+              (should passepartout-chat-mode)
+              (should (equal (passepartout-chat--project)
+                             (directory-file-name there)))
+              (should (equal default-directory there))))
+          (should (passepartout-chat-buffer-p (window-buffer)))
+          (should-not (passepartout-chat-buffer-p (messages-buffer)))
+          ;; A project's chats end with its buffers, where you say so.
+          (let ((project-kill-buffer-conditions
+                 (list #'passepartout-chat-buffer-p))
+                (chat (window-buffer)))
+            (with-current-buffer chat
+              (set-buffer-modified-p nil)
+              (project-kill-buffers t))
+            (should-not (buffer-live-p chat))))
+      (delete-directory there t))))
+
 (ert-deftest passepartout-chat-global-mode-adopts-saved-chats ()
   (let ((file (make-temp-file "passepartout-chat" nil ".org"
                               ":PROPERTIES:\n:PP_CHAT: s1\n:END:\n* Q\n")))
