@@ -42,6 +42,13 @@
 (defvar passepartout-connect-history nil
   "What you connected to.")
 
+(defvar passepartout-connect--map
+  (let ((map (make-sparse-keymap)))
+    (define-key map " " #'self-insert-command)
+    map)
+  "Keys while it is asked for what to connect to.
+A blank stands before a fingerprint, so SPC does not complete.")
+
 ;;;; The transport
 
 (defun passepartout-remote--send (road text)
@@ -165,18 +172,36 @@ Emacs.")))
         ((string-match-p "\\`127\\(?:\\.[0-9]\\{1,3\\}\\)\\{3\\}\\'" host) host)
         ((equal host "::1") host)))
 
+(defun passepartout-connect--file-p (where)
+  "Return non-nil when WHERE names a file."
+  (string-match-p "\\`[~/.]" where))
+
 (defun passepartout-connect--core (where)
-  "Return (ADDRESS . FINGERPRINT) of WHERE, with nil for no fingerprint."
-  (if (string-match "\\`\\([^[:space:]]+\\)[[:space:]]+\\([[:xdigit:]]\\{64\\}\\)\\'"
-                    where)
-      (cons (match-string 1 where) (downcase (match-string 2 where)))
-    (list where)))
+  "Return (ADDRESS . FINGERPRINT) of WHERE, with nil for no fingerprint.
+What was pasted may have been broken into lines, or have lost its blank:
+the last 64 digits are the fingerprint, as no name of a host ends so."
+  ;; Whatever syntax the buffer of the command has.
+  (let* ((words (split-string where "[ \t\n\r\u00a0]+" t))
+         (address (or (car words) ""))
+         (digits (string-join (cdr words))))
+    (cond
+     ((string-match-p "\\`[[:xdigit:]]\\{64\\}\\'" digits)
+      (cons address (downcase digits)))
+     ((passepartout-connect--file-p address) (list where))
+     ((and (null (cdr words))
+           (string-match "\\`\\(.+\\)\\([[:xdigit:]]\\{64\\}\\)\\'"
+                         address))
+      (cons (match-string 1 address) (downcase (match-string 2 address))))
+     ((string-match-p "\\`[[:xdigit:]]+\\'" digits)
+      (user-error "A fingerprint has 64 hexadecimal digits, and %d stand \
+behind %s" (length digits) address))
+     (t (list where)))))
 
 (defun passepartout-connect--address (where &optional core)
   "Return the address that WHERE says: a socket's file, or (HOST . PORT).
 With CORE, a fingerprint, HOST may be another machine."
   (cond
-   ((string-match-p "\\`[~/.]" where)
+   ((passepartout-connect--file-p where)
     (when core
       (user-error "A socket needs no fingerprint"))
     (let ((file (expand-file-name where)))
@@ -198,7 +223,8 @@ takes a socket of this one" where))
 fingerprint of that core's key behind the address, or let ssh lead there: ssh -N -L %d:127.0.0.1:%d %s, then M-x passepartout-connect RET \
 127.0.0.1:%d" port port host port))
       (cons here port)))
-   (t (user-error "%s is no host, HOST:PORT or socket" where))))
+   (t (user-error "%s is no host, HOST:PORT or socket; a fingerprint stands \
+behind a blank" where))))
 
 (defun passepartout-connect--road (where)
   "Return a road to WHERE, a name of `passepartout-hosts' or an address."
@@ -228,13 +254,20 @@ fingerprint of that core's key behind the address, or let ssh lead there: ssh -N
 (defun passepartout-connect--read ()
   "Ask for what to connect to."
   (let ((here (passepartout-connect--socket (passepartout-connect--store))))
-    (completing-read
-     "Connect to the core (a name, HOST:PORT or a socket): "
-     (delete-dups
-      (append (mapcar #'car passepartout-hosts)
-              (copy-sequence passepartout-connect-history)
-              (and (file-exists-p here) (list (abbreviate-file-name here)))))
-     nil nil nil 'passepartout-connect-history)))
+    (minibuffer-with-setup-hook
+        ;; Behind whatever completes here.
+        (:append (lambda ()
+                   (use-local-map
+                    (make-composed-keymap passepartout-connect--map
+                                          (current-local-map)))))
+      (completing-read
+       "Connect to the core (a name, HOST:PORT, HOST:PORT FINGERPRINT or a \
+socket): "
+       (delete-dups
+        (append (mapcar #'car passepartout-hosts)
+                (copy-sequence passepartout-connect-history)
+                (and (file-exists-p here) (list (abbreviate-file-name here)))))
+       nil nil nil 'passepartout-connect-history))))
 
 ;;;###autoload
 (defun passepartout-connect (where)

@@ -544,6 +544,55 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
     (user-error (should (string-search "ssh -N -L 9105:127.0.0.1:9105 box"
                                        (cadr problem))))))
 
+(defun passepartout-remote-tests--typed (keys)
+  "Return where to connect when the user types KEYS."
+  (let ((passepartout-connect-history nil))
+    (cl-letf (((symbol-function 'passepartout-connect--road)
+               (lambda (where) (throw 'typed where))))
+      (catch 'typed
+        (execute-kbd-macro (vconcat [?\M-x] "passepartout-connect\r"
+                                    keys "\r"))))))
+
+(ert-deftest passepartout-remote-a-blank-can-be-typed-before-a-fingerprint ()
+  (let ((passepartout-hosts '(("box" . "127.0.0.1:9105")
+                              ("box.example" . "127.0.0.1:9106")))
+        (print (make-string 64 ?f)))
+    (dolist (where (list (concat "box.example:9105 " print)
+                         (concat "elsewhere:9105 " print)))
+      (should (equal where (passepartout-remote-tests--typed where))))
+    ;; Names are completed still.
+    (should (equal "box.example"
+                   (passepartout-remote-tests--typed "box.\t")))))
+
+(ert-deftest passepartout-remote-a-fingerprint-is-read-as-it-was-pasted ()
+  (let* ((print (concat "0123" (make-string 60 ?a)))
+         (half (substring print 0 32)) (rest (substring print 32)))
+    (with-temp-buffer
+      ;; Here a line's end is no white space.
+      (emacs-lisp-mode)
+      (pcase-dolist
+          (`(,where . ,address)
+           `((,(concat "box:19106 " print) . "box:19106")
+             (,(concat "box:19106\n" (upcase print) "\n") . "box:19106")
+             (,(concat " box\u00a0\t" print) . "box")
+             (,(concat "box:19106" print) . "box:19106")
+             (,(concat "cafe" print) . "cafe")
+             (,(concat "[::1]:9" print) . "[::1]:9")
+             (,(concat "box:19106 " half "\n  " rest) . "box:19106")))
+        (should (equal (cons address print)
+                       (passepartout-connect--core where))))
+      (dolist (where (list "box:9105" "/tmp/my own/socket" "a z" ""
+                           (concat "/tmp/" print)))
+        (should (equal (list where) (passepartout-connect--core where))))
+      (pcase-dolist (`(,behind . ,count) `((,(substring print 1) . "63")
+                                           (,(concat "0" print) . "65")
+                                           ("9" . "1")))
+        (should (string-search
+                 (concat "and " count " stand behind box")
+                 (cadr (should-error (passepartout-connect--core
+                                      (concat "box " behind))
+                                     :type 'user-error))))))))
+
 ;;;; What comes
 
 (ert-deftest passepartout-remote-what-cannot-be-read-ends-the-connection ()
