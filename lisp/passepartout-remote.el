@@ -45,7 +45,12 @@
 (eval-when-compile (require 'subr-x))
 
 (defvar passepartout-remote--patience 5
-  "Seconds that the other end may take for the greeting.")
+  "Seconds that the other end may take for the greeting.
+They are counted while this Emacs listens.")
+
+(defconst passepartout-remote--looks 10
+  "How often it is looked for the greeting while the patience lasts.
+While Emacs is busy, however long, no more than one look is due.")
 
 (defvar passepartout-remote--pauses '(0.5 . 30)
   "Seconds before the first, and at most before a further try to connect.")
@@ -200,11 +205,9 @@ WORK, PATIENCE, RETRY and BEAT are timers."
         (address (passepartout-remote--road-address road)))
     (unless (consp address)
       (passepartout-remote--check-socket address))
+    (passepartout-remote--expect road passepartout-remote--looks)
     (setf (passepartout-remote--road-state road) 'greeting
           (passepartout-remote--road-stream road) (passepartout-frame-open)
-          (passepartout-remote--road-patience road)
-          (run-at-time passepartout-remote--patience nil
-                       #'passepartout-remote--late road)
           (passepartout-remote--road-peer road) nil
           (passepartout-remote--road-process road)
           (let ((common
@@ -326,6 +329,29 @@ knows it; use one version of both")))
       (signal 'passepartout-error
               (list (format "%s is not a socket of yours"
                             (abbreviate-file-name file))))))))
+
+(defun passepartout-remote--expect (road looks)
+  "Look LOOKS times more for the greeting of ROAD, the first time soon."
+  (setf (passepartout-remote--road-patience road)
+        (run-at-time (/ passepartout-remote--patience
+                        (float passepartout-remote--looks))
+                     nil #'passepartout-remote--look road (1- looks))))
+
+(defun passepartout-remote--look (road looks)
+  "Read what of the greeting came by ROAD, and look LOOKS times more for it.
+When Emacs was busy timers come before what waits to be read, and the
+other end is not to blame for that."
+  (let ((process (passepartout-remote--road-process road)))
+    (when process
+      ;; That a connection stands is seen only when all are looked at.
+      (accept-process-output process 0 nil
+                             (if (eq 'connect (process-status process)) nil 0)))
+    (when (and (eq process (passepartout-remote--road-process road))
+               (memq (passepartout-remote--road-state road)
+                     '(greeting proof welcome)))
+      (if (< 0 looks)
+          (passepartout-remote--expect road looks)
+        (passepartout-remote--late road)))))
 
 (defun passepartout-remote--late (road)
   "Give up the greeting of ROAD: the other end took too long for it."

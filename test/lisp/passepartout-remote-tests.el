@@ -479,6 +479,30 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
             (when (eql 0.01 (timer--repeat-delay timer))
               (cancel-timer timer))))))))
 
+(ert-deftest passepartout-remote-what-came-while-emacs-was-busy-counts ()
+  (dolist (tcp '(nil t))
+    (passepartout-remote-tests--with (tcp)
+      ;; No timer comes by itself.
+      (let ((passepartout-remote--patience 1000) (looks 0))
+        (passepartout-connect (passepartout-remote-tests--where))
+        (let* ((road passepartout-remote--road)
+               (core passepartout-remote-tests--core)
+               (state (lambda () (passepartout-remote--road-state road))))
+          (while (and (memq (funcall state) '(greeting proof welcome))
+                      (< looks 20))
+            (cl-incf looks)
+            ;; The core alone goes on; this Emacs is busy until the timer.
+            (dolist (process (list (passepartout-remote-tests--core-server
+                                    core)
+                                   (passepartout-remote-tests--core-connection
+                                    core)))
+              (when process (accept-process-output process 0.02 nil 0)))
+            (let ((timer (passepartout-remote--road-patience road)))
+              (cancel-timer timer)
+              (apply (timer--function timer) (timer--args timer))))
+          (should (eq 'open (funcall state)))
+          (should (< looks passepartout-remote--looks)))))))
+
 (ert-deftest passepartout-remote-a-greeting-that-is-none-ends-in-words ()
   (pcase-dolist
       (`(,greeting ,words)
