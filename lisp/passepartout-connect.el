@@ -104,6 +104,10 @@ is %d kB: send less at once"
                        "")))
             ('lost (format "by %s; lost: %s; tried again" where
                            (passepartout-remote--road-why road)))
+            ('closed
+             (format "by %s; not connected: %s; the next command tries again"
+                     where (or (passepartout-remote--road-why road)
+                               "it was stopped")))
             (_ (format "by %s; it is being made" where)))
           :repair "M-x passepartout-disconnect goes back to the core of this \
 Emacs.")))
@@ -136,10 +140,13 @@ Emacs.")))
       (passepartout-remote--dial road)
     (error
      (passepartout-remote--shut road)
+     (setf (passepartout-remote--road-why road)
+           (passepartout-remote--words problem))
      (signal 'passepartout-error
-             (list (format "Not connected to “%s”: %s"
+             (list (format "Not connected to “%s”: %s.  %s"
                            (passepartout-remote--road-name road)
-                           (passepartout-remote--words problem)))))))
+                           (passepartout-remote--road-why road)
+                           passepartout-remote--way))))))
 
 ;;;; Addresses
 
@@ -282,7 +289,8 @@ passepartout for that host and port.
 
 That core works with its own files, settings and keys, on its own host.
 Of this Emacs it is sent what you write in chats with it and ask it
-for, and shows what it answers.  \\[passepartout-disconnect] goes back."
+for, and shows what it answers.  Commands mean it also while there is no
+connection, until \\[passepartout-disconnect] goes back."
   (interactive (list (passepartout-connect--read)))
   (let ((road (passepartout-connect--road (string-trim where))))
     (when (and (passepartout-running-p)
@@ -296,7 +304,7 @@ for, and shows what it answers.  \\[passepartout-disconnect] goes back."
     (condition-case problem
         (passepartout-start)
       (error
-       (passepartout-remote--leave)
+       (passepartout-remote--halt road)
        (signal (car problem) (cdr problem))))))
 
 ;;;###autoload

@@ -457,16 +457,31 @@ M-x passepartout-disconnect gives it up."
            (passepartout-remote--road-name road)
            (passepartout-view-line why 300))))
 
+(defconst passepartout-remote--way
+  "The next command tries that again; M-x passepartout-disconnect goes back \
+to the core of this Emacs"
+  "What to do about a road that did not lead to its core.")
+
 (defun passepartout-remote--give-up (road why)
-  "Leave ROAD for good, because of WHY."
+  "Stop trying to connect ROAD, because of WHY."
   (let ((text (format "Not connected to “%s”: %s."
                       (passepartout-remote--road-name road)
                       (passepartout-view-line why 300)))
         (waiting (passepartout-events--waiting)))
-    (passepartout-remote--leave)
+    (setf (passepartout-remote--road-why road) why)
+    (passepartout-remote--halt road)
     (passepartout-events--disappoint waiting text)
     (passepartout-events--tell
-     "error" (concat text "  Commands mean the core of this Emacs again."))))
+     "error" (format "%s  %s." text passepartout-remote--way))))
+
+(defun passepartout-remote--halt (road)
+  "Stop the core at the end of ROAD; commands mean that core all the same.
+What is meant for it would else go to the core of this Emacs, where
+other models read it."
+  (unwind-protect (passepartout-stop)
+    (passepartout-remote--shut road)
+    (passepartout-events--dispatch
+     '(:type :status :payload (:state "stopped")))))
 
 (defun passepartout-remote--leave ()
   "Leave the road that is used, for the core of this Emacs."

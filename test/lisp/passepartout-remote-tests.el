@@ -314,15 +314,20 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
     (unwind-protect (funcall function (lambda () (reverse lines)))
       (passepartout-unsubscribe :log nil keep))))
 
+(defun passepartout-remote-tests--given-up-p ()
+  "Return non-nil when connecting was given up.
+Commands mean that core all the same, and not that of this Emacs."
+  (and (eq 'closed (passepartout-remote--road-state passepartout-remote--road))
+       passepartout-module--transport
+       (not (passepartout-running-p))))
+
 (defun passepartout-remote-tests--refused (words &optional where)
   "Connect to WHERE, or the core of paper, and expect WORDS instead."
   (passepartout-remote-tests--lines
    (lambda (told)
      (passepartout-connect (or where (passepartout-remote-tests--where)))
-     (passepartout-remote-tests--until (null passepartout-remote--road))
-     (should (string-search words (string-join (funcall told) "\n")))
-     (should-not passepartout-module--transport)
-     (should-not (passepartout-running-p)))))
+     (passepartout-remote-tests--until (passepartout-remote-tests--given-up-p))
+     (should (string-search words (string-join (funcall told) "\n"))))))
 
 ;;;; Connecting
 
@@ -407,7 +412,8 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
         (passepartout-remote-tests--lines
          (lambda (told)
            (passepartout-connect (passepartout-remote-tests--where))
-           (passepartout-remote-tests--until (null passepartout-remote--road))
+           (passepartout-remote-tests--until
+             (passepartout-remote-tests--given-up-p))
            (should (string-match-p
                     words (string-join (funcall told) "\n")))))))
     ;; One that proves nothing, that gives our own proof back, or that
@@ -471,7 +477,7 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
               (passepartout-remote-tests--lines
                (lambda (told)
                  (passepartout-remote-tests--until
-                   (null passepartout-remote--road))
+                   (passepartout-remote-tests--given-up-p))
                  (should (string-search "did not greet within 0.3 seconds"
                                         (car (last (funcall told)))))))
               (should (> turns 5)))
@@ -529,8 +535,7 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
       (dolist (where (list (expand-file-name "nothing" folder)
                            (expand-file-name "cookie" folder)))
         (should-error (passepartout-connect where) :type 'passepartout-error)
-        (should-not passepartout-module--transport)
-        (should-not passepartout-remote--road))
+        (should (passepartout-remote-tests--given-up-p)))
       ;; A store's folder leads to the socket that its lock names.
       (write-region (format "1\n%s\n" (expand-file-name "socket" folder)) nil
                     (expand-file-name "lock" folder) nil 'quiet)
@@ -543,12 +548,52 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
                      passepartout-remote-tests--core))
     (should-error (passepartout-connect (passepartout-remote-tests--where))
                   :type 'passepartout-error)
-    (should-not passepartout-module--transport))
+    (should (passepartout-remote-tests--given-up-p)))
   (passepartout-remote-tests--with (t)
     (let ((where (passepartout-remote-tests--where)))
       (delete-process (passepartout-remote-tests--core-server
                        passepartout-remote-tests--core))
       (passepartout-remote-tests--refused "nobody listens there" where))))
+
+(ert-deftest passepartout-remote-after-a-failure-no-other-core-is-meant ()
+  (dolist (tcp '(nil t))
+    (passepartout-remote-tests--with (tcp :close t)
+      (cl-letf (((symbol-function 'passepartout-module-load)
+                 (lambda () (ert-fail "The core of this Emacs is meant"))))
+        (passepartout-remote-tests--lines
+         (lambda (told)
+           (passepartout-connect (passepartout-remote-tests--where))
+           (passepartout-remote-tests--until
+             (passepartout-remote-tests--given-up-p))
+           (should (string-search "M-x passepartout-disconnect goes back"
+                                  (string-join (funcall told) "\n")))))
+        (should (string-search
+                 "not connected: the other end closed"
+                 (plist-get (funcall (passepartout-module-road :finding))
+                            :detail)))
+        ;; The next command goes there, once it can.
+        (setf (passepartout-remote-tests--core-twist
+               passepartout-remote-tests--core)
+              nil)
+        (passepartout-send-event :user-command (list :line "there"))
+        (passepartout-remote-tests--until
+          (equal '("there") (passepartout-remote-tests--lines-heard)))
+        (passepartout-disconnect)
+        (should-not passepartout-module--transport)
+        ;; A failure that is known at once is no other.
+        (unless tcp
+          (delete-process (passepartout-remote-tests--core-server
+                           passepartout-remote-tests--core))
+          (should-error (passepartout-connect
+                         (passepartout-remote-tests--where))
+                        :type 'passepartout-error)
+          (let ((problem (should-error (passepartout-send-event
+                                        :user-command (list :line "nowhere"))
+                                       :type 'passepartout-error)))
+            (should (string-search "nobody listens there.  The next command"
+                                   (cadr problem))))
+          (passepartout-disconnect)
+          (should-not passepartout-remote--road))))))
 
 (ert-deftest passepartout-remote-addresses-are-of-this-machine ()
   (pcase-dolist (`(,where ,address)
@@ -636,7 +681,7 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
                                             (setq answer payload)))
            (passepartout-remote-tests--raw bytes)
            (passepartout-remote-tests--until
-             (null passepartout-remote--road))
+             (passepartout-remote-tests--given-up-p))
            (should (string-search words (string-join (funcall told) "\n")))
            ;; Who waited for an answer is told so.
            (should (string-search words (plist-get answer :error)))))))))
@@ -1266,7 +1311,8 @@ HOW is a list of whether it listens over TCP and of what it does wrong."
       (passepartout-remote-tests--lines
        (lambda (told)
          (delete-process (passepartout-remote-tests--core-connection core))
-         (passepartout-remote-tests--until (null passepartout-remote--road))
+         (passepartout-remote-tests--until
+             (passepartout-remote-tests--given-up-p))
          (should (string-search "does not know the cookie"
                                 (string-join (funcall told) "\n"))))))))
 
@@ -1598,7 +1644,7 @@ password %s\n" (make-string 64 ?d))
                  "is not in `exec-path'"
                  (cadr (should-error (passepartout-connect "box")
                                      :type 'passepartout-error))))))
-    (should-not passepartout-remote--road)))
+    (should (passepartout-remote-tests--given-up-p))))
 
 (provide 'passepartout-remote-tests)
 ;;; passepartout-remote-tests.el ends here
