@@ -50,13 +50,30 @@
   "Major mode of the buffer of clients."
   :interactive nil)
 
+(defvar-local passepartout-clients--refusal nil
+  "Why this Emacs rules about no program, or nil.")
+
+(defun passepartout-clients--refusal (clients)
+  "Return why this Emacs, one of CLIENTS, rules about no program, or nil.
+The core refuses all the same; this is so that it is said before a
+question, and not after the answer."
+  (let* ((own (seq-find (lambda (client) (plist-get client :self)) clients))
+         (doubt (plist-get own :doubt)))
+    (cond (doubt (concat "This Emacs rules about no program: "
+                         (passepartout-view-line doubt 400)))
+          ((plist-get own :ruled)
+           "This Emacs came as a program itself; who owns that core rules \
+about programs, in an Emacs there"))))
+
 (defun passepartout-clients--at-point ()
-  "Return the client at point that is ruled here."
+  "Return the client at point, when this Emacs may rule about it."
   (let ((client (passepartout-list-data)))
     (cond
      ((not client) (user-error "There is no client here"))
      ((not (plist-get client :ruled))
       (user-error "What this one may do goes by the road that it came"))
+     (passepartout-clients--refusal
+      (user-error "%s" passepartout-clients--refusal))
      (t client))))
 
 (defun passepartout-clients--name (client)
@@ -110,7 +127,11 @@ A plan may hold what is private, so it sees that as well."
   (string-join
    (delq nil (list "reads and proposes"
                    (and (plist-get client :private) "sees what is private")
-                   (and (plist-get client :approve) "decides about plans")))
+                   (and (plist-get client :approve)
+                        ;; It is not known to be the Emacs of its user.
+                        (if (plist-get client :doubt)
+                            "approves at its terminal alone"
+                          "decides about plans"))))
    ", "))
 
 (defun passepartout-clients--insert (client)
@@ -138,6 +159,8 @@ A plan may hold what is private, so it sees that as well."
 
 (defun passepartout-clients--draw (payload)
   "Draw PAYLOAD, the answer of the core, in the current buffer."
+  (setq passepartout-clients--refusal
+        (passepartout-clients--refusal (plist-get payload :clients)))
   (passepartout-view-draw
     (insert (propertize "Clients\n" 'face 'passepartout-title)
             (propertize

@@ -16,7 +16,7 @@
 (require 'passepartout-plan)
 (require 'passepartout-trace)
 
-(defconst passepartout-clients-tests--payload
+(defvar passepartout-clients-tests--payload
   '(:clients ((:id 0 :name "this Emacs" :kind :emacs :private t :approve t
                    :self t)
               (:id 3 :name "“mail
@@ -89,6 +89,35 @@
     ;; What this Emacs may do is not granted here.
     (should-error (passepartout-clients-tests--press "this Emacs" "v" t)
                   :type 'user-error)))
+
+(ert-deftest passepartout-clients-an-emacs-that-rules-nobody-says-so-first ()
+  (pcase-dolist (`(,own ,words ,line)
+                 '(((:kind :emacs :approve t :doubt "you are root here")
+                    "rules about no program: you are root here"
+                    "what is private, approves at its terminal alone")
+                   ((:kind :emacs :doubt "you are root here")
+                    "rules about no program: you are root here"
+                    "what is private$")
+                   ((:kind :client :ruled t :approve t)
+                    "came as a program itself" "decides about plans")))
+    (let ((passepartout-clients-tests--payload
+           `(:clients ((:id 0 :name "this Emacs" :self t :private t ,@own)
+                       ,@(cdr (plist-get passepartout-clients-tests--payload
+                                         :clients))))))
+      (passepartout-clients-tests--with
+        (should (string-match-p line (buffer-string)))
+        (dolist (key '("v" "a" "w" "k"))
+          (cl-letf (((symbol-function 'yes-or-no-p)
+                     (lambda (_) (ert-fail "It is asked before"))))
+            (goto-char (point-min))
+            (search-forward "client-cd")
+            (should (string-search
+                     words
+                     (cadr (should-error (call-interactively
+                                          (key-binding (kbd key)))
+                                         :type 'user-error))))))
+        (dolist (action '(:client-grant :client-withdraw :client-end))
+          (should-not (passepartout-fake-sent action)))))))
 
 (ert-deftest passepartout-clients-plans-and-turns-name-the-program-they-came-from ()
   (let ((who "an editor by ACP, acp-zed-ab12
