@@ -258,6 +258,23 @@ behind a blank" where))))
 
 ;;;; Commands
 
+(defun passepartout-connect--go (road asked)
+  "Have all commands mean the core that ROAD leads to.
+With ASKED non-nil it is asked before another core is left for it."
+  (when (and (passepartout-running-p)
+             asked
+             (not (y-or-n-p (format "Leave the core that is used, for “%s”? "
+                                    (passepartout-remote--road-name road)))))
+    (user-error "Not connected"))
+  (passepartout-stop)
+  (setq passepartout-remote--road road
+        passepartout-module--transport (passepartout-connect--transport road))
+  (condition-case problem
+      (passepartout-start)
+    (error
+     (passepartout-remote--halt road)
+     (signal (car problem) (cdr problem)))))
+
 (defun passepartout-connect--read ()
   "Ask for what to connect to."
   (let ((here (passepartout-connect--socket (passepartout-connect--store))))
@@ -292,20 +309,17 @@ Of this Emacs it is sent what you write in chats with it and ask it
 for, and shows what it answers.  Commands mean it also while there is no
 connection, until \\[passepartout-disconnect] goes back."
   (interactive (list (passepartout-connect--read)))
-  (let ((road (passepartout-connect--road (string-trim where))))
-    (when (and (passepartout-running-p)
-               (called-interactively-p 'interactive)
-               (not (y-or-n-p (format "Leave the core that is used, for \
-“%s”? " (passepartout-remote--road-name road)))))
-      (user-error "Not connected"))
-    (passepartout-stop)
-    (setq passepartout-remote--road road
-          passepartout-module--transport (passepartout-connect--transport road))
+  (let ((asked (called-interactively-p 'interactive))
+        (shown (called-interactively-p 'any)))
     (condition-case problem
-        (passepartout-start)
-      (error
-       (passepartout-remote--halt road)
-       (signal (car problem) (cdr problem))))))
+        (passepartout-connect--go (passepartout-connect--road
+                                   (string-trim where))
+                                  asked)
+      (passepartout-error
+       ;; Emacs puts what another error says between quotation marks.
+       (if shown
+           (user-error "%s" (passepartout-remote--words problem))
+         (signal (car problem) (cdr problem)))))))
 
 ;;;###autoload
 (defun passepartout-disconnect ()

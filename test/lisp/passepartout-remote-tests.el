@@ -555,6 +555,21 @@ Commands mean that core all the same, and not that of this Emacs."
                        passepartout-remote-tests--core))
       (passepartout-remote-tests--refused "nobody listens there" where))))
 
+(ert-deftest passepartout-remote-why-not-stands-in-no-quotation-marks ()
+  (passepartout-remote-tests--with (nil)
+    (pcase-dolist (`(,where ,words)
+                   `((,(concat "box.example:9105 " (make-string 64 ?a))
+                      "there is no cookie for box.example;")
+                     (,(concat (passepartout-remote-tests--where) "-not")
+                      "Not connected to “")))
+      (cl-letf (((symbol-function 'passepartout-connect--read)
+                 (lambda () where)))
+        (should (string-prefix-p
+                 words
+                 (error-message-string
+                  (should-error (call-interactively #'passepartout-connect)
+                                :type 'user-error))))))))
+
 (ert-deftest passepartout-remote-after-a-failure-no-other-core-is-meant ()
   (dolist (tcp '(nil t))
     (passepartout-remote-tests--with (tcp :close t)
