@@ -330,15 +330,15 @@ knows it; use one version of both")))
               (list (format "%s is not a socket of yours"
                             (abbreviate-file-name file))))))))
 
-(defun passepartout-remote--expect (road looks)
-  "Look LOOKS times more for the greeting of ROAD, the first time soon."
+(defun passepartout-remote--expect (road times)
+  "Look for the greeting of ROAD so many TIMES more, the first time soon."
   (setf (passepartout-remote--road-patience road)
         (run-at-time (/ passepartout-remote--patience
                         (float passepartout-remote--looks))
-                     nil #'passepartout-remote--look road (1- looks))))
+                     nil #'passepartout-remote--look road (1- times))))
 
-(defun passepartout-remote--look (road looks)
-  "Read what of the greeting came by ROAD, and look LOOKS times more for it.
+(defun passepartout-remote--look (road times)
+  "Read what of the greeting came by ROAD, and wait so many TIMES more.
 When Emacs was busy timers come before what waits to be read, and the
 other end is not to blame for that."
   (let ((process (passepartout-remote--road-process road)))
@@ -349,8 +349,8 @@ other end is not to blame for that."
     (when (and (eq process (passepartout-remote--road-process road))
                (memq (passepartout-remote--road-state road)
                      '(greeting proof welcome)))
-      (if (< 0 looks)
-          (passepartout-remote--expect road looks)
+      (if (< 0 times)
+          (passepartout-remote--expect road times)
         (passepartout-remote--late road)))))
 
 (defun passepartout-remote--late (road)
