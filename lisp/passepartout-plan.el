@@ -606,6 +606,7 @@ Behind the last one comes the first.  With `repeat-mode', n and p go on."
                  (length waiting))
             waiting)))))
 
+;;;###autoload
 (defun passepartout-previous-plan (&optional count)
   "Go to the previous plan that waits, or COUNT plans back."
   (interactive "p")

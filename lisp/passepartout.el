@@ -654,6 +654,8 @@ never said there."
   "Show the plans that wait for you." t)
 (autoload 'passepartout-next-plan "passepartout-plan"
   "Go to the next plan that waits." t)
+(autoload 'passepartout-previous-plan "passepartout-plan"
+  "Go to the previous plan that waits." t)
 (autoload 'passepartout-gate-trace "passepartout-trace"
   "Show what the gates said about the last actions." t)
 (autoload 'passepartout-why "passepartout-trace"

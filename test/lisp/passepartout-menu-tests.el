@@ -109,13 +109,27 @@ Versions of transient nest a suffix differently; its keywords are the same."
          '(:state "idle" :scope "project" :focus-title "Boat\u202e" :pending 2)))
     (cl-letf (((symbol-function 'passepartout-running-p) #'always))
       (should (equal (substring-no-properties (passepartout-menu--plans))
-                     "flight plans (2 wait)"))
+                     "plans (2 wait)"))
       (should (equal (passepartout-menu--scope) "scope (project)"))
       (should-not (string-match-p "\u202e" (passepartout-menu--focus)))
       (should (string-match-p "on “Boat" (passepartout-menu--heading)))))
   (let ((passepartout-status--last nil))
     (should (string-match-p "not running" (passepartout-menu--heading)))
     (should (equal (passepartout-menu--scope) "scope (memex)"))))
+
+(ert-deftest passepartout-menu-says-no-more-than-fits ()
+  (dolist (title '("A heading of very many words" "見出しがとても長い見出しである"))
+    (let ((passepartout-status--last
+           `(:state "idle" :scope ,title :focus-title ,title :pending 100
+             :model ,(make-string 60 ?m) :jobs-running 3 :problems 4)))
+      (cl-letf (((symbol-function 'passepartout-running-p) #'always)
+                ((symbol-function 'frame-width) (lambda (&rest _) 80)))
+        (pcase-dolist (`(,width . ,text)
+                       `((79 . ,(passepartout-menu--heading))
+                         (16 . ,(passepartout-menu--plans))
+                         (25 . ,(passepartout-menu--focus))
+                         (24 . ,(passepartout-menu--scope))))
+          (should (<= (string-width text) width)))))))
 
 (provide 'passepartout-menu-tests)
 ;;; passepartout-menu-tests.el ends here

@@ -322,6 +322,29 @@ Two coats, and a day between them.
     (passepartout-screens-keys "C-/")
     (passepartout-screens-wait "\\`Deer Anna")))
 
+;; A terminal is often no larger than this, and what does not fit in the
+;; menu is not there for whoever reads it.
+(ert-deftest passepartout-screens-menu-fits-a-small-terminal ()
+  (passepartout-screens-with
+      `(:files (("memex/home.org" . ,passepartout-screens--garden)))
+    (passepartout-screens-command "passepartout-chat")
+    (passepartout-screens-wait "in memory")
+    ;; In a chat there is most to choose from.
+    (passepartout-screens-command "passepartout-menu")
+    (passepartout-screens-check "menu-small" "Passepartout: idle")
+    (passepartout-screens-keys "?")
+    (passepartout-screens-check "menu-more-small" "read notes again")
+    (passepartout-screens-keys "C-g")
+    (passepartout-screens-wait "look at\\|Look at")
+    (passepartout-screens-keys "C-g")
+    ;; In another window, and where nothing is Org.
+    (passepartout-screens-keys "C-x" "o")
+    (passepartout-screens-command "passepartout-menu")
+    (passepartout-screens-check "menu-small-elsewhere" "Passepartout: idle")
+    (passepartout-screens-keys "?")
+    (passepartout-screens-check "menu-more-small-elsewhere"
+                                "read notes again")))
+
 (ert-deftest passepartout-screens-menu-and-lists ()
   (passepartout-screens-with
       `(:height 40
@@ -332,7 +355,7 @@ Two coats, and a day between them.
     (passepartout-screens-check "menu" "Passepartout: idle")
     ;; passepartout-menu-more
     (passepartout-screens-keys "?")
-    (passepartout-screens-check "menu-more" "read the notes again")
+    (passepartout-screens-check "menu-more" "read notes again")
     (passepartout-screens-keys "C-g")
     (passepartout-screens-wait "look at")
     (passepartout-screens-keys "C-g")
