@@ -327,6 +327,15 @@
           (setq buffer-file-name nil)
           (set-buffer-modified-p nil))))))
 
+;;;; From turn to turn
+
+(ert-deftest passepartout-integration-next-and-previous-are-n-and-p ()
+  (dolist (case '(("C-c M-n" . passepartout-chat-next-turn)
+                  ("C-c M-p" . passepartout-chat-previous-turn)
+                  ("C-c M-RET" . passepartout-chat-promote)))
+    (should (eq (lookup-key passepartout-chat-mode-map (kbd (car case)))
+                (cdr case)))))
+
 ;;;; Repeat-mode
 
 (ert-deftest passepartout-integration-repeat-goes-on-from-turn-to-turn ()

@@ -700,7 +700,7 @@ and the other way round."
                        (org-map-entries #'passepartout-chat--role)))
         (goto-char (point-min))
         (search-forward "** Answer of")
-        (passepartout-real-key "C-c M-p")
+        (passepartout-real-key "C-c M-RET")
         (should (equal '("user" "aside" "assistant" nil)
                        (org-map-entries #'passepartout-chat--role))))
       (passepartout-real-ask "Why?")
