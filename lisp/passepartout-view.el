@@ -226,6 +226,9 @@ What the core sends is in UTC, and read without the slow parser."
 
 (defvar passepartout-view-mode-map
   (let ((map (make-sparse-keymap)))
+    ;; Keys of Org would act on what foreign text says: export it, evaluate
+    ;; it, show the images that it names.
+    (set-keymap-parent map special-mode-map)
     (suppress-keymap map)
     (define-key map (kbd "g") #'passepartout-view-refresh)
     (define-key map (kbd "q") #'quit-window)
@@ -237,9 +240,13 @@ What the core sends is in UTC, and read without the slow parser."
     (define-key map (kbd "<backtab>") #'backward-button)
     (define-key map (kbd "SPC") #'scroll-up-command)
     (define-key map (kbd "DEL") #'scroll-down-command)
+    (define-key map (kbd "S-SPC") #'scroll-down-command)
+    (define-key map (kbd "<") #'beginning-of-buffer)
+    (define-key map (kbd ">") #'end-of-buffer)
     (define-key map (kbd "RET") #'passepartout-view-return)
     (define-key map (kbd "?") #'passepartout-list-help)
-    ;; Org's would act on what foreign text says.
+    (define-key map (kbd "h") #'passepartout-list-help)
+    ;; Fingers that know them from Org find what is meant here.
     (define-key map (kbd "C-c C-o") #'passepartout-view-return)
     (define-key map (kbd "C-c C-c") #'passepartout-view-return)
     map)
@@ -283,6 +290,9 @@ What the core sends is in UTC, and read without the slow parser."
               (lambda (&rest _) (passepartout-view-refresh)))
   (passepartout-list-set-up)
   (when (fboundp 'auto-composition-mode) (auto-composition-mode -1)))
+
+;; Of modes that derive from one Emacs says so by itself.
+(put 'passepartout-view-mode 'mode-class 'special)
 
 (defun passepartout-view-buffer (name mode)
   "Return the buffer NAME, in MODE, which derives from `passepartout-view-mode'.

@@ -261,6 +261,27 @@ keys of its own.")
       (bookmark-jump record)
       (should (equal (buffer-name) passepartout-plan--buffer-name)))))
 
+;;;; What Emacs and Org have for other buffers
+
+(ert-deftest passepartout-list-is-a-special-buffer-without-keys-of-org ()
+  (passepartout-list-tests--each
+    (should (eq (get major-mode 'mode-class) 'special))
+    (dolist (key '(("<" . beginning-of-buffer) (">" . end-of-buffer)
+                   ("SPC" . scroll-up-command) ("DEL" . scroll-down-command)
+                   ("S-SPC" . scroll-down-command)))
+      (should (eq (cdr key) (key-binding (kbd (car key))))))
+    (should-not (memq (key-binding (kbd "h")) '(nil undefined)))
+    ;; What is shown is foreign: it is not exported, evaluated or edited,
+    ;; and no image or file that it names is opened.
+    (let ((map (current-local-map)))
+      (should-not (where-is-internal 'org-export-dispatch (list map)))
+      (should-not (where-is-internal 'org-toggle-inline-images (list map)))
+      (map-keymap (lambda (_event binding)
+                    (should-not (and (symbolp binding)
+                                     (string-prefix-p "org-" (symbol-name
+                                                              binding)))))
+                  map))))
+
 ;;;; Columns
 
 (ert-deftest passepartout-list-is-sorted-by-a-column ()
