@@ -77,7 +77,36 @@
     `(let ((,begin (point)))
        ,@body
        (put-text-property ,begin (point) 'passepartout-list-item
-                          (list ,key ,label ,data)))))
+                          (list ,key ,label ,data))
+       (passepartout-list--mark-clickable ,begin))))
+
+(defun passepartout-list--acts-p (position)
+  "Return non-nil when RET at POSITION, the start of an item, does something."
+  (let ((map (current-local-map)))
+    (and map
+         (or (not (eq (lookup-key map (kbd "RET")) 'passepartout-view-return))
+             ;; A heading, which is folded.
+             (eq ?* (char-after position))))))
+
+(defun passepartout-list--mark-clickable (start)
+  "Let the first line of the item at START show that it can be clicked.
+What is a button there stays one."
+  (when (passepartout-list--acts-p start)
+    (let ((end (save-excursion (goto-char start) (line-end-position)))
+          (at start))
+      (while (< at end)
+        (let ((next (next-single-property-change at 'mouse-face nil end)))
+          (unless (get-text-property at 'mouse-face)
+            (add-text-properties at next
+                                 '(mouse-face highlight
+                                   help-echo "mouse-1: as RET here")))
+          (setq at next))))))
+
+(defun passepartout-list-click (event)
+  "Do what RET does in the row that EVENT, a click, is on."
+  (interactive "e")
+  (mouse-set-point event)
+  (call-interactively (key-binding (kbd "RET"))))
 
 (defun passepartout-list-key (&rest words)
   "Return a key for what WORDS say, without saying it: it may be private."

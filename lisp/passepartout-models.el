@@ -144,9 +144,13 @@ What is not known comes behind all others."
 (defun passepartout-models--model-line (row)
   "Return the line of ROW, with its properties."
   (pcase-let ((`(,key ,label ,data (,id ,context ,price) ,mark) row))
-    (propertize (format "%s %s %10s  %s\n" mark
-                        (passepartout-models--column id 46)
-                        (car context) (car price))
+    (propertize (concat
+                 (propertize (format "%s %s %10s  %s" mark
+                                     (passepartout-models--column id 46)
+                                     (car context) (car price))
+                             'mouse-face 'highlight
+                             'help-echo "mouse-1: as RET here")
+                 "\n")
                 'passepartout-list-item (list key label data))))
 
 (defun passepartout-models--list-text (payload)

@@ -244,6 +244,8 @@ What the core sends is in UTC, and read without the slow parser."
     (define-key map (kbd "<") #'beginning-of-buffer)
     (define-key map (kbd ">") #'end-of-buffer)
     (define-key map (kbd "RET") #'passepartout-view-return)
+    (define-key map [mouse-2] #'passepartout-list-click)
+    (define-key map [follow-link] 'mouse-face)
     (define-key map (kbd "?") #'passepartout-list-help)
     (define-key map (kbd "h") #'passepartout-list-help)
     ;; Fingers that know them from Org find what is meant here.

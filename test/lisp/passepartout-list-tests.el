@@ -282,6 +282,51 @@ keys of its own.")
                                                               binding)))))
                   map))))
 
+;;;; The mouse
+
+(ert-deftest passepartout-list-a-click-on-a-row-is-ret-there ()
+  (passepartout-list-tests--each
+    (passepartout-fake-answer action some)
+    (should (eq (key-binding [follow-link]) 'mouse-face))
+    (dolist (entry (passepartout-list--imenu))
+      (goto-char (cdr entry))
+      (let* ((ret (key-binding (kbd "RET")))
+             (does (or (not (eq ret 'passepartout-view-return))
+                       (button-at (point))
+                       (org-at-heading-p)))
+             (end (line-end-position)))
+        ;; A row looks as if it could be clicked where something comes of it.
+        (should (eq (and does t)
+                    (and (get-text-property (point) 'mouse-face) t)))
+        (should-not (get-text-property end 'mouse-face))
+        (when does
+          (let ((from (car entry)) at called)
+            (goto-char (point-min))
+            (cl-letf (((symbol-function ret)
+                       (lambda (&rest _)
+                         (interactive)
+                         (setq called t at (point))))
+                      ((symbol-function 'mouse-set-point)
+                       (lambda (event &rest _)
+                         (goto-char (posn-point (event-start event))))))
+              (should (eq (key-binding [mouse-2]) 'passepartout-list-click))
+              (passepartout-list-click
+               `(mouse-2 (,(selected-window) ,(cdr entry) (0 . 0) 0
+                          nil ,(cdr entry)))))
+            (ert-info (from)
+              (should called)
+              (should (eql at (cdr entry))))))))))
+
+(ert-deftest passepartout-list-a-button-in-a-row-stays-one ()
+  (passepartout-fake-with
+    (passepartout-rules)
+    (passepartout-fake-answer :rules '(:rules ((:id "L1" :state "waiting"
+                                                :text "one"))))
+    (goto-char (point-min))
+    (search-forward "confirm" nil nil 2)
+    (should (button-at (1- (point))))
+    (should (eq 'highlight (get-text-property (1- (point)) 'mouse-face)))))
+
 ;;;; Columns
 
 (ert-deftest passepartout-list-is-sorted-by-a-column ()

@@ -118,6 +118,10 @@ spare: no list; spare: check the key
                        (:name "C" :context 9 :price "unknown")
                        (:name "a" :price "$3.00 in, $15.00 out")
                        (:name "d" :context 20 :price "nothing"))))
+    ;; A model is used by a click, too.
+    (goto-char (passepartout-list-find "near/a"))
+    (should (get-text-property (point) 'mouse-face))
+    (should-not (get-text-property (line-end-position) 'mouse-face))
     (passepartout-models-tests--answer
      "spare" '(:at "09:00:00" :models ((:name "z" :price "nothing")
                                        (:name "y" :price "nothing"))))
