@@ -59,7 +59,7 @@ It is a plist, as `passepartout-chat-question' returns it.")
     (define-key map (kbd "+") #'passepartout-context-pin)
     (define-key map (kbd "-") #'passepartout-context-drop)
     (define-key map (kbd "k") #'passepartout-context-drop)
-    (define-key map (kbd "=") #'passepartout-context-as-it-comes)
+    (define-key map (kbd "u") #'passepartout-context-as-it-comes)
     (define-key map (kbd "e") #'passepartout-context-other-reader)
     map)
   "Keys of the buffer of what a model is told.")
@@ -222,7 +222,7 @@ each%s.\n"
                  "What a model on this machine would be told\n")
                'face 'passepartout-title)
               (propertize
-               (concat "RET visits, + pins, - drops, = takes that back (with "
+               (concat "RET visits, + pins, - drops, u takes that back (with "
                        "C-u it is kept on the heading);\ne shows it for the "
                        "other reader, S sorts, g asks again, ? says what the "
                        "words mean,\nq leaves.\n\n")

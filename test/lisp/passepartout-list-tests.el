@@ -55,7 +55,7 @@
               (:id "b" :title "Nails" :rendered :out :tokens 2
                :reason "over budget"))
       :more 0 :budget 9 :why "none")
-     ("Timber" "Nails") ("k" "+" "-" "=" "RET"))
+     ("Timber" "Nails") ("k" "+" "-" "u" "RET"))
     (passepartout-costs :costs "*Passepartout costs*"
      (:by "day" :calls 0) "M-x passepartout-setup"
      (:by "day" :calls 3 :label "in all" :cost "$3"
