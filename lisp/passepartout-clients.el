@@ -165,14 +165,14 @@ A plan may hold what is private, so it sees that as well."
     (insert (propertize "Clients\n" 'face 'passepartout-title)
             (propertize
              (concat "v lets a program see what is private, a lets it decide"
-                     " about plans, w takes\nthat back, k ends its"
+                     " about plans, w takes that back, k ends its"
                      " connection, g asks again, ? shows all keys, q leaves."
                      "\n\n")
              'face 'passepartout-quiet))
     (if (plist-get payload :clients)
         (mapc #'passepartout-clients--insert (plist-get payload :clients))
       (insert "Nobody is connected.  The manual says under “Programs that \
-connect” how one is;\ng asks again.\n"))))
+connect” how one is; g asks again.\n"))))
 
 (defun passepartout-clients--fetch ()
   "Ask the core for its clients and draw them."

@@ -93,7 +93,7 @@ focus, too large: with what is below it, it takes more than a prompt holds.
 \\{passepartout-context-mode-map}")
 
 (defconst passepartout-context--columns
-  '(("How" 5) ("Tokens" 6 t) ("Heading" 40) ("Why" nil))
+  '(("How" 5) ("Tokens" 6 t) ("Heading" (24 . 40)) ("Why" nil))
   "The columns of the list of headings.")
 
 (defun passepartout-context--row (node)
@@ -223,9 +223,9 @@ each%s.\n"
                'face 'passepartout-title)
               (propertize
                (concat "RET visits, + pins, - drops, u takes that back (with "
-                       "C-u it is kept on the heading);\ne shows it for the "
+                       "C-u it is kept on the heading); e shows it for the "
                        "other reader, S sorts, g asks again, ? says what the "
-                       "words mean,\nq leaves.\n\n")
+                       "words mean, q leaves.\n\n")
                'face 'passepartout-quiet)
               (if (string-empty-p query)
                   "No question has been asked yet.\n"
@@ -237,7 +237,7 @@ each%s.\n"
       (if nodes
           (passepartout-list-head passepartout-context--columns)
         (insert "No note was considered: there is none yet, or none is \
-near the question.\nM-x passepartout-rescan reads them again.\n"))
+near the question.  M-x passepartout-rescan reads them again.\n"))
       (passepartout-context--insert-rows
        "Notes" (seq-remove outline-p in)
        (passepartout-context--sum sections '("notes")))

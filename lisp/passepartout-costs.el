@@ -58,7 +58,7 @@
   "Major mode of the buffer of what calls of models cost.")
 
 (defconst passepartout-costs--columns
-  '(("For" 34) ("Calls" 6 t) ("Tok. in" 8 t) ("Cached" 8 t) ("Tok. out" 8 t)
+  '(("For" (18 . 34)) ("Calls" 6 t) ("Tok. in" 8 t) ("Cached" 8 t) ("Tok. out" 8 t)
     ("Cost" nil))
   "The columns of the list of costs.")
 
@@ -186,12 +186,12 @@ ROW is nil on a day without a call."
                         'face 'passepartout-title)
             (propertize
              (concat "By d day, h heading, s skill, m provider and model, "
-                     "b background;\nS sorts, g asks again, ? shows all keys, "
+                     "b background; S sorts, g asks again, ? shows all keys, "
                      "q leaves.\n\n")
              'face 'passepartout-quiet))
     (if (eql (plist-get payload :calls) 0)
         (insert "No model was asked yet that is not built in.  \
-M-x passepartout-setup adds a\nprovider, M-x passepartout-models shows those \
+M-x passepartout-setup adds a provider, M-x passepartout-models shows those \
 that there are.\n")
       (passepartout-costs--plot payload)
       (passepartout-list-head passepartout-costs--columns)

@@ -59,7 +59,7 @@
   :interactive nil)
 
 (defconst passepartout-gateways--columns
-  '(("Platform" 10) ("Linked as" 20) ("Sender" 32) ("State" nil))
+  '(("Platform" 10) ("Linked as" (10 . 20)) ("Sender" (16 . 32)) ("State" nil))
   "The columns of the list of messengers.")
 
 (defun passepartout-gateways--here ()
@@ -220,12 +220,12 @@ that back")
   (passepartout-view-draw
     (insert (propertize "Messengers\n" 'face 'passepartout-title)
             (propertize
-             "l links a messenger, c makes a pairing code, a lets a sender in,\n\
-d lets one decide, k takes that back or unlinks, S sorts, g asks again,\n\
+             "l links a messenger, c makes a pairing code, a lets a sender in, \
+d lets one decide, k takes that back or unlinks, S sorts, g asks again, \
 ? shows all keys, q leaves.\n\n"
              'face 'passepartout-quiet))
     (if (null (plist-get payload :gateways))
-        (insert "There is no messenger.\n\
+        (insert "There is no messenger.  \
 M-x customize-option RET passepartout-telegram turns one on; then g asks again.\n")
       (passepartout-list-head passepartout-gateways--columns)
       (passepartout-list-rows passepartout-gateways--columns

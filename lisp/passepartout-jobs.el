@@ -285,8 +285,8 @@ Its own ID names it; without one its title does, nearest to its line."
                         'face 'passepartout-title)
             (propertize
              (concat "c confirms, k takes back, s lets rest or go on, x runs"
-                     " now or stops,\nl shows what the last run said, RET goes"
-                     " to the heading, g asks again,\n? shows all keys, q"
+                     " now or stops, l shows what the last run said, RET goes"
+                     " to the heading, g asks again, ? shows all keys, q"
                      " leaves.\n\n")
              'face 'passepartout-quiet))
     (if (plist-get payload :jobs)
@@ -295,8 +295,8 @@ Its own ID names it; without one its title does, nearest to its line."
               (passepartout-view-line (plist-get job :title) 80)
               job
             (passepartout-jobs--insert job)))
-      (insert "No heading wants work done by itself.  Give one a property PP_RUN\n\
-that says what is to be done, and a timestamp with a repeater that says when;\n\
+      (insert "No heading wants work done by itself.  Give one a property PP_RUN \
+that says what is to be done, and a timestamp with a repeater that says when; \
 then g shows it here.\n"))))
 
 (defun passepartout-jobs--fetch ()

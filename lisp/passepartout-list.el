@@ -281,11 +281,52 @@ What the list shows is not kept."
 
 (defvar-local passepartout-list--columns nil
   "The columns of the table of this list: (NAME WIDTH RIGHT) each.
-WIDTH is nil for the last one, which is as wide as its text; RIGHT
-non-nil sets a column to the right.")
+WIDTH is nil for the last one, which is as wide as its text, or (LEAST .
+MOST) for one that takes what its window has; RIGHT non-nil sets a
+column to the right.")
 
 (defvar-local passepartout-list--sort nil
   "By which column the table is sorted, as (NAME . BACKWARD), or nil.")
+
+(defvar passepartout-list--width nil
+  "How many columns a list has, or nil to look at the window that shows it.")
+
+(defconst passepartout-list--rest 28
+  "How many columns are kept for the last one, whose text goes on below.")
+
+(defun passepartout-list--width ()
+  "Return how many columns the text of this list has.
+Below sixty no table is of use, and none is made narrower."
+  (max 60 (or passepartout-list--width
+              (let ((window (get-buffer-window nil t)))
+                (if window (window-max-chars-per-line window)
+                  (frame-width))))))
+
+(defun passepartout-list-fit (columns)
+  "Return COLUMNS with a width for each that said from what to what it may be.
+What there is beside the others is shared out among them."
+  (if (not (seq-some (lambda (column) (consp (nth 1 column))) columns))
+      columns
+    (let* ((least (lambda (column)
+                    (let ((width (nth 1 column)))
+                      (cond ((consp width) (car width))
+                            (width)
+                            (t passepartout-list--rest)))))
+           (more (lambda (column)
+                   (let ((width (nth 1 column)))
+                     (if (consp width) (- (cdr width) (car width)) 0))))
+           (wanted (apply #'+ (mapcar more columns)))
+           (free (- (passepartout-list--width) 1 (length columns)
+                    (apply #'+ (mapcar least columns))))
+           (free (max 0 (min wanted free))))
+      (mapcar (lambda (column)
+                (pcase-let ((`(,name ,width . ,others) column))
+                  (if (not (consp width))
+                      column
+                    `(,name ,(+ (car width)
+                                (/ (* free (funcall more column)) wanted))
+                            . ,others))))
+              columns))))
 
 (defun passepartout-list--cell (text width right)
   "Return TEXT, filled up or cut to WIDTH; RIGHT non-nil sets it to the right.
@@ -303,14 +344,16 @@ A number is not cut: it would be another one."
 (defun passepartout-list--indent (columns)
   "Return the blanks below which the last one of COLUMNS goes on.
 In a narrow window they would leave no room, so they have an end."
-  (make-string (min 44 (apply #'+ 2 (mapcar (lambda (column)
-                                              (1+ (nth 1 column)))
-                                            (butlast columns))))
+  (make-string (min (- (passepartout-list--width) passepartout-list--rest)
+                    (apply #'+ 2 (mapcar (lambda (column)
+                                           (1+ (nth 1 column)))
+                                         (butlast columns))))
                ?\s))
 
 (defun passepartout-list-row (columns cells)
   "Insert CELLS below COLUMNS as a line."
-  (let ((line (concat
+  (let* ((columns (passepartout-list-fit columns))
+         (line (concat
                "  "
                (string-trim-right
                 (string-join
@@ -326,7 +369,8 @@ In a narrow window they would leave no room, so they have an end."
 
 (defun passepartout-list-head (columns)
   "Insert the names of COLUMNS, by which a click sorts, as a line."
-  (setq passepartout-list--columns columns)
+  (setq columns (passepartout-list-fit columns)
+        passepartout-list--columns columns)
   (insert "  ")
   (dolist (column columns)
     (let* ((name (car column))
@@ -379,6 +423,7 @@ COLUMNS are those of the cells."
 (defun passepartout-list-rows (columns rows)
   "Insert ROWS below COLUMNS, each (KEY LABEL DATA CELLS . BELOW).
 BELOW are texts that stand below the line and belong to it."
+  (setq columns (passepartout-list-fit columns))
   (dolist (row (passepartout-list-sorted columns rows))
     (cl-destructuring-bind (key label data cells . below) row
       (passepartout-list-item key label data

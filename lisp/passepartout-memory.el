@@ -126,7 +126,7 @@ the newest first.  An error is shown and ends it."
   "Major mode of the log of memory.")
 
 (defconst passepartout-memory--columns
-  '(("Step" 7 t) ("When" 16) ("Change" 11) ("By" 26) ("What" nil))
+  '(("Step" 7 t) ("When" 16) ("Change" 11) ("By" (14 . 26)) ("What" nil))
   "The columns of the log of memory.")
 
 (defun passepartout-memory--time (entry)
@@ -176,13 +176,13 @@ the newest first.  An error is shown and ends it."
     (insert (propertize "Memory log\n" 'face 'passepartout-title)
             (propertize
              (concat "RET shows a step, = what it changed (with a region: what "
-                     "differs between its ends),\n"
+                     "differs between its ends), "
                      "R shows what going back to it would do, u undoing, "
-                     "U redoing; S sorts, ? shows\nall keys, q leaves.\n\n")
+                     "U redoing; S sorts, ? shows all keys, q leaves.\n\n")
              'face 'passepartout-quiet))
     (if (null (plist-get payload :entries))
         (insert "Memory has not moved yet.  It does when files are read, "
-                "when you write in one,\nand when the agent changes one; "
+                "when you write in one, and when the agent changes one; "
                 "g asks again.\n")
       (passepartout-memory--plot (plist-get payload :entries))
       (passepartout-list-head passepartout-memory--columns)

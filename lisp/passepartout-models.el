@@ -93,7 +93,8 @@ models none is drawn anew because another provider has answered.")
 
 (defun passepartout-models--insert-provider (provider number)
   "Insert PROVIDER, a plist, as a line; NUMBER is its place, or nil."
-  (let ((why (plist-get provider :why))
+  (let ((begin (point))
+        (why (plist-get provider :why))
         (price (plist-get provider :price)))
     (insert (if number (format "  %2d " number) "     ")
             (passepartout-models--column (plist-get provider :name) 16) " "
@@ -113,10 +114,11 @@ models none is drawn anew because another provider has answered.")
     (when why
       (insert (propertize (concat "       " (passepartout-view-line why 400)
                                   "\n")
-                          'face 'passepartout-quiet)))))
+                          'face 'passepartout-quiet)))
+    (put-text-property begin (point) 'wrap-prefix "       ")))
 
 (defconst passepartout-models--columns
-  '(("Model" 47) ("Reads" 10 t) ("Price" nil))
+  '(("Model" (27 . 47)) ("Reads" 10 t) ("Price" nil))
   "The columns of the lists of models.")
 
 (defun passepartout-models--price (price)
@@ -127,6 +129,10 @@ What is not known comes behind all others."
          (string-to-number (match-string 1 price)))
         ((string-prefix-p "unknown" price) 1.0e9)
         (t 0)))
+
+(defun passepartout-models--width ()
+  "Return how wide the name of a model is, behind its mark."
+  (1- (nth 1 (car (passepartout-list-fit passepartout-models--columns)))))
 
 (defun passepartout-models--row (name model)
   "Return the row of MODEL, a plist, in the list of the provider NAME."
@@ -146,7 +152,8 @@ What is not known comes behind all others."
   (pcase-let ((`(,key ,label ,data (,id ,context ,price) ,mark) row))
     (propertize (concat
                  (propertize (format "%s %s %10s  %s" mark
-                                     (passepartout-models--column id 46)
+                                     (passepartout-models--column
+                                      id (passepartout-models--width))
                                      (car context) (car price))
                              'mouse-face 'highlight
                              'help-echo "mouse-1: as RET here")
@@ -202,8 +209,8 @@ What is not known comes behind all others."
                           'face 'passepartout-title)
               (propertize
                (concat "RET uses the model or provider at point, C-u RET for \
-good; M-<up> and M-<down> move\na provider; u takes your choice back; g asks \
-anew; S sorts models; ? shows all keys;\nq leaves.  Prices are for a million \
+good; M-<up> and M-<down> move a provider; u takes your choice back; g asks \
+anew; S sorts models; ? shows all keys; q leaves.  Prices are for a million \
 tokens.\n\n")
                'face 'passepartout-quiet))
       (dolist (provider (plist-get standings :providers))

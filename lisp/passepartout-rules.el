@@ -147,7 +147,7 @@ keys, q leaves.\n\n"
             (passepartout-list-item id (passepartout-view-line id 40) rule
               (passepartout-rules--insert rule))))
       (insert "Nothing loosens what may happen, and no rule was learned.  \
-What you approve\nseveral times alike is offered here as a rule.\n"))))
+What you approve several times alike is offered here as a rule.\n"))))
 
 (defun passepartout-rules--fetch ()
   "Ask the core for the rules and draw them."

@@ -114,8 +114,8 @@ keys, q leaves.\n\n"
           (let ((name (passepartout-view-line (plist-get server :name) 40)))
             (passepartout-list-item name name server
               (passepartout-servers--insert server))))
-      (insert "No MCP server is declared.\n\
-M-x customize-option RET passepartout-mcp-servers declares one; then g asks\n\
+      (insert "No MCP server is declared.  \
+M-x customize-option RET passepartout-mcp-servers declares one; then g asks \
 again.\n"))))
 
 (defun passepartout-servers--fetch ()

@@ -129,7 +129,7 @@ settings have no say in a text that somebody else wrote."
     (_ 'passepartout-bad)))
 
 (defconst passepartout-skills--columns
-  '(("State" 8) ("Prio" 5 t) ("Skill" 24) ("Title" nil))
+  '(("State" 8) ("Prio" 5 t) ("Skill" (14 . 24)) ("Title" nil))
   "The columns of the list of skills.")
 
 (defun passepartout-skills--below (skill)
@@ -169,7 +169,7 @@ settings have no say in a text that somebody else wrote."
     (insert (propertize "Skills\n" 'face 'passepartout-title)
             (propertize
              "RET opens, s shows whole, c confirms, k takes out of use and \
-back, t tests,\nr reads all anew, S sorts, ? shows all keys, q leaves.\n\n"
+back, t tests, r reads all anew, S sorts, ? shows all keys, q leaves.\n\n"
              'face 'passepartout-quiet))
     (if (null (plist-get payload :skills))
         (insert "There is no skill.  M-x passepartout-new-skill begins one, \

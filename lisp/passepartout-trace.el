@@ -216,7 +216,7 @@ shows all keys, q leaves.\n\n"
                         'face 'passepartout-quiet))
     (if (null recent)
         (insert "There has been no turn yet.  M-x passepartout-chat asks \
-something; then g shows here\nwhat the gates said.\n")
+something; then g shows here what the gates said.\n")
       (mapc #'passepartout-trace--insert-turn recent))))
 
 (defun passepartout-trace--fetch ()

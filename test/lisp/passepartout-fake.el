@@ -84,6 +84,8 @@
          (passepartout-plan--brought nil)
          ;; A window that is high enough for everything.
          (passepartout-plan--window-end (lambda (_window) (point-max)))
+         ;; And wide enough: one of a batch Emacs has ten columns.
+         (passepartout-list--width 100)
          (passepartout-events--notes nil)
          (passepartout-chat--turns nil)
          (passepartout-status--last nil)

@@ -145,6 +145,9 @@ keys of its own.")
     (should (string-search advice (buffer-string)))
     (should-not (string-search "Asking…" (buffer-string)))
     (should-not (passepartout-list--starts))
+    ;; Emacs breaks lines where the window ends; a sentence has no break.
+    (should-not (string-match-p ".\\{60\\}[a-z,;:]\n[a-zA-Z?]"
+                                (buffer-string)))
     ;; Keys for items do no harm where there is none.
     (call-interactively (key-binding (kbd "n")))
     (call-interactively (key-binding (kbd "p")))))
@@ -362,6 +365,36 @@ keys of its own.")
     (passepartout-log)
     (should-error (call-interactively (key-binding (kbd "S")))
                   :type 'user-error)))
+
+(ert-deftest passepartout-list-columns-fit-the-window ()
+  (let ((columns '(("A" 6 t) ("B" (10 . 20)) ("C" (14 . 44)) ("D" nil))))
+    (pcase-dolist (`(,width . ,fitted)
+                   ;; Nothing is narrower than that, in whatever window.
+                   '((10 6 10 14 nil) (60 6 10 14 nil) (80 6 14 26 nil)
+                     (99 6 19 41 nil) (200 6 20 44 nil)))
+      (let ((passepartout-list--width width))
+        (should (equal (mapcar #'cadr (passepartout-list-fit columns)) fitted))
+        (should (equal (mapcar #'car (passepartout-list-fit columns))
+                       '("A" "B" "C" "D")))
+        ;; Where it goes on below there is still room for it.
+        (should (<= (length (passepartout-list--indent
+                             (passepartout-list-fit columns)))
+                    (- (max 60 width) passepartout-list--rest)))))
+    (let ((fixed '(("A" 6) ("B" nil))))
+      (should (eq fixed (passepartout-list-fit fixed))))))
+
+(ert-deftest passepartout-list-of-eighty-columns-has-room-for-each-of-its-own ()
+  (dolist (columns (list passepartout-memory--columns
+                         passepartout-gateways--columns
+                         passepartout-context--columns
+                         passepartout-costs--columns
+                         passepartout-skills--columns
+                         passepartout-models--columns))
+    (let ((passepartout-list--width 80))
+      (should (<= (apply #'+ 1 (mapcar (lambda (column)
+                                         (1+ (or (nth 1 column) 14)))
+                                       (passepartout-list-fit columns)))
+                  80)))))
 
 (ert-deftest passepartout-list-items-that-are-folded-are-passed-over ()
   (passepartout-fake-with
