@@ -134,28 +134,30 @@ A plan may hold what is private, so it sees that as well."
                           "decides about plans"))))
    ", "))
 
-(defun passepartout-clients--insert (client)
-  "Insert CLIENT, a plist, with what it may do."
-  (passepartout-list-item (plist-get client :id)
-      (passepartout-clients--name client)
-      client
-    (insert (propertize "* " 'face 'passepartout-title)
-            (passepartout-clients--name client)
-            (if (plist-get client :self) " (here)" "") "\n  "
-            (propertize (passepartout-clients--rights client)
-                        'face (if (and (plist-get client :ruled)
-                                       (plist-get client :private))
-                                  'passepartout-attention
-                                'passepartout-quiet))
-            "\n")
-    (unless (string-empty-p (or (plist-get client :road) ""))
-      (insert "  by " (passepartout-view-line (plist-get client :road) 100)
-              ", since " (passepartout-view-line (plist-get client :since) 40)
-              "\n"))
-    (when (plist-get client :doubt)
-      (insert "  " (passepartout-view-line (plist-get client :doubt) 400)
-              "\n"))
-    (insert "\n")))
+(defconst passepartout-clients--columns
+  '(("Program" (20 . 40)) ("Since" 16) ("May do" nil))
+  "The columns of the list of clients.")
+
+(defun passepartout-clients--row (client)
+  "Return the row of CLIENT, a plist, with what it may do."
+  (let ((name (passepartout-clients--name client))
+        (road (passepartout-view-line (plist-get client :road) 100))
+        (doubt (plist-get client :doubt)))
+    `(,(plist-get client :id) ,name ,client
+      (,(concat name (if (plist-get client :self) " (here)" ""))
+       ;; Who is here has come by no road, at no time.
+       ,(if (string-empty-p road) ""
+          (passepartout-view-line (plist-get client :since) 40))
+       ,(propertize (passepartout-clients--rights client)
+                    'face (if (and (plist-get client :ruled)
+                                   (plist-get client :private))
+                              'passepartout-attention
+                            'passepartout-quiet)))
+      ,@(unless (string-empty-p road)
+          (list (passepartout-list-below (concat "by " road))))
+      ,@(when doubt
+          (list (passepartout-list-below
+                 (passepartout-view-line doubt 400)))))))
 
 (defun passepartout-clients--draw (payload)
   "Draw PAYLOAD, the answer of the core, in the current buffer."
@@ -166,11 +168,15 @@ A plan may hold what is private, so it sees that as well."
             (propertize
              (concat "v lets a program see what is private, a lets it decide"
                      " about plans, w takes that back, k ends its"
-                     " connection, g asks again, ? shows all keys, q leaves."
+                     " connection, S sorts, g asks again, ? shows all keys, q leaves."
                      "\n\n")
              'face 'passepartout-quiet))
     (if (plist-get payload :clients)
-        (mapc #'passepartout-clients--insert (plist-get payload :clients))
+        (progn
+          (passepartout-list-head passepartout-clients--columns)
+          (passepartout-list-rows passepartout-clients--columns
+                                  (mapcar #'passepartout-clients--row
+                                          (plist-get payload :clients))))
       (insert "Nobody is connected.  The manual says under “Programs that \
 connect” how one is; g asks again.\n"))))
 

@@ -241,42 +241,61 @@ Its own ID names it; without one its title does, nearest to its line."
   "Return TEXT, a time of the core, for people, or a dash."
   (if text (passepartout-view-time text) "-"))
 
-(defun passepartout-jobs--insert (job)
-  "Insert JOB, a plist, with how it stands."
+(defconst passepartout-jobs--columns
+  '(("Job" (20 . 50)) ("State" 10) ("Next" 16) ("Last" nil))
+  "The columns of the list of jobs.")
+
+(defun passepartout-jobs--seconds (text otherwise)
+  "Return TEXT, a time of the core, in seconds, or OTHERWISE."
+  (or (and text (ignore-errors
+                  (float-time (passepartout-view-parse-time text))))
+      otherwise))
+
+(defun passepartout-jobs--below (job)
+  "Return what stands below the line of JOB, a plist, as texts."
   (let ((state (plist-get job :state))
-        (missed (or (plist-get job :missed) 0)))
-    (insert (propertize "* " 'face 'passepartout-title)
-            (passepartout-view-line (plist-get job :title) 80) "  "
-            (propertize (passepartout-view-line state 20)
-                        'face (pcase state
-                                ("confirmed" 'passepartout-good)
-                                ((or "waiting" "outside") 'passepartout-attention)
-                                ("broken" 'passepartout-bad)
-                                (_ 'passepartout-quiet)))
-            "\n")
-    (unless (equal state "broken")
-      (insert "  " (passepartout-view-line (plist-get job :rhythm) 80)
-              ", " (passepartout-view-line (plist-get job :tier) 20)
-              "; next " (passepartout-jobs--time (plist-get job :next))
-              "; last " (passepartout-jobs--time (plist-get job :ran))
-              (if (plist-get job :outcome)
-                  (concat ", " (passepartout-view-line
-                                (plist-get job :outcome) 40))
-                "")
-              "\n"))
-    (when (> missed 0)
-      (insert "  "
-              (propertize (format "Missed %d, the last of %s; x runs it now."
-                                  missed
-                                  (passepartout-jobs--time
-                                   (plist-get job :late)))
-                          'face 'passepartout-attention)
-              "\n"))
-    (when (plist-get job :why)
-      (insert "  " (passepartout-view-line (plist-get job :why) 400) "\n"))
-    (when (member state '("waiting" "confirmed" "paused"))
-      (insert (passepartout-view-fixed (or (plist-get job :text) ""))))
-    (insert "\n")))
+        (missed (or (plist-get job :missed) 0))
+        (why (plist-get job :why)))
+    (append
+     (unless (equal state "broken")
+       (list (passepartout-list-below
+              (concat (passepartout-view-line (plist-get job :rhythm) 80) ", "
+                      (passepartout-view-line (plist-get job :tier) 20)))))
+     (when (> missed 0)
+       (list (passepartout-list-below
+              (format "Missed %d, the last of %s; x runs it now." missed
+                      (passepartout-jobs--time (plist-get job :late)))
+              'passepartout-attention)))
+     (when why
+       (list (passepartout-list-below (passepartout-view-line why 400))))
+     (when (member state '("waiting" "confirmed" "paused"))
+       (list (passepartout-view-fixed (or (plist-get job :text) ""))))
+     (list "\n"))))
+
+(defun passepartout-jobs--row (job)
+  "Return the row of JOB, a plist, with how it stands."
+  (let* ((state (plist-get job :state))
+         (title (passepartout-view-line (plist-get job :title) 80))
+         (next (plist-get job :next))
+         (ran (plist-get job :ran))
+         (outcome (plist-get job :outcome)))
+    `(,(passepartout-list-key (plist-get job :id)) ,title ,job
+      (,title
+       ,(propertize (passepartout-view-line state 20)
+                    'face (pcase state
+                            ("confirmed" 'passepartout-good)
+                            ((or "waiting" "outside") 'passepartout-attention)
+                            ("broken" 'passepartout-bad)
+                            (_ 'passepartout-quiet)))
+       ;; What does not come is behind all that does.
+       (,(passepartout-jobs--time next)
+        . ,(passepartout-jobs--seconds next 1.0e12))
+       (,(concat (passepartout-jobs--time ran)
+                 (if outcome
+                     (concat ", " (passepartout-view-line outcome 40))
+                   ""))
+        . ,(passepartout-jobs--seconds ran 0.0)))
+      ,@(passepartout-jobs--below job))))
 
 (defun passepartout-jobs--draw (payload)
   "Draw PAYLOAD, the answer of the core, in the current buffer."
@@ -286,15 +305,15 @@ Its own ID names it; without one its title does, nearest to its line."
             (propertize
              (concat "c confirms, k takes back, s lets rest or go on, x runs"
                      " now or stops, l shows what the last run said, RET goes"
-                     " to the heading, g asks again, ? shows all keys, q"
+                     " to the heading, S sorts, g asks again, ? shows all keys, q"
                      " leaves.\n\n")
              'face 'passepartout-quiet))
     (if (plist-get payload :jobs)
-        (dolist (job (plist-get payload :jobs))
-          (passepartout-list-item (passepartout-list-key (plist-get job :id))
-              (passepartout-view-line (plist-get job :title) 80)
-              job
-            (passepartout-jobs--insert job)))
+        (progn
+          (passepartout-list-head passepartout-jobs--columns)
+          (passepartout-list-rows passepartout-jobs--columns
+                                  (mapcar #'passepartout-jobs--row
+                                          (plist-get payload :jobs))))
       (insert "No heading wants work done by itself.  Give one a property PP_RUN \
 that says what is to be done, and a timestamp with a repeater that says when; \
 then g shows it here.\n"))))

@@ -299,8 +299,9 @@ column to the right.")
 Below sixty no table is of use, and none is made narrower."
   (max 60 (or passepartout-list--width
               (let ((window (get-buffer-window nil t)))
-                (if window (window-max-chars-per-line window)
-                  (frame-width))))))
+                ;; `window-max-chars-per-line' selects it, which moves point
+                ;; amid what is being drawn.
+                (1- (if window (window-body-width window) (frame-width)))))))
 
 (defun passepartout-list-fit (columns)
   "Return COLUMNS with a width for each that said from what to what it may be.
@@ -422,13 +423,19 @@ COLUMNS are those of the cells."
 
 (defun passepartout-list-rows (columns rows)
   "Insert ROWS below COLUMNS, each (KEY LABEL DATA CELLS . BELOW).
-BELOW are texts that stand below the line and belong to it."
+BELOW are texts that stand below the line and belong to it, or functions
+that insert one."
   (setq columns (passepartout-list-fit columns))
   (dolist (row (passepartout-list-sorted columns rows))
     (cl-destructuring-bind (key label data cells . below) row
       (passepartout-list-item key label data
         (passepartout-list-row columns cells)
-        (mapc #'insert below)))))
+        (dolist (part below)
+          (if (functionp part) (funcall part) (insert part)))))))
+
+(defun passepartout-list-below (text &optional face)
+  "Return TEXT, in FACE, as a line that stands below that of an item."
+  (propertize (concat "    " text "\n") 'face face 'wrap-prefix "    "))
 
 (defun passepartout-list-sort-by (name)
   "Sort the table of this list by the column NAME; once more turns it round."

@@ -112,40 +112,53 @@
   (passepartout-rules-withdraw
    (passepartout-rules--here passepartout-rules--withdrawable)))
 
-(defun passepartout-rules--insert (rule)
-  "Insert RULE with what can be done about it."
+(defconst passepartout-rules--columns
+  '(("Rule" (10 . 20)) ("State" 10) ("What may happen" nil))
+  "The columns of the list of rules.")
+
+(defun passepartout-rules--insert-buttons (rule)
+  "Insert buttons for what can be done about RULE, if anything can."
   (let ((id (plist-get rule :id))
-        (state (plist-get rule :state)))
-    (insert (propertize "* " 'face 'passepartout-title)
-            (passepartout-view-line id 20) " "
-            (passepartout-view-word state) "\n"
-            (passepartout-view-line (plist-get rule :text) 400) "\n")
+        (state (plist-get rule :state))
+        (before "    "))
     (when (member state passepartout-rules--confirmable)
+      (insert before)
       (passepartout-view-button
        "confirm" (lambda () (passepartout-rules-confirm id))
        "Show it whole as a flight plan")
-      (insert "  "))
+      (setq before "  "))
     (when (member state passepartout-rules--withdrawable)
+      (insert before)
       (passepartout-view-button
        "withdraw" (lambda () (passepartout-rules-withdraw id))
        "It does not count any more"))
-    (insert "\n\n")))
+    (unless (bolp) (insert "\n"))))
+
+(defun passepartout-rules--row (rule)
+  "Return the row of RULE, a plist."
+  (let ((id (plist-get rule :id)))
+    (list id (passepartout-view-line id 40) rule
+          (list (passepartout-view-line id 20)
+                (passepartout-view-word (plist-get rule :state))
+                (passepartout-view-line (plist-get rule :text) 400))
+          (lambda () (passepartout-rules--insert-buttons rule)))))
 
 (defun passepartout-rules--draw (payload)
   "Draw PAYLOAD, the answer of the core, in the current buffer."
   (passepartout-view-draw
     (insert (propertize "Rules\n" 'face 'passepartout-title)
-            (propertize "c confirms, k withdraws, g asks again, ? shows all \
+            (propertize "c confirms, k withdraws, S sorts, g asks again, ? shows all \
 keys, q leaves.\n\n"
                         'face 'passepartout-quiet))
     (dolist (gap (plist-get payload :gaps))
       (insert (propertize "Attention: " 'face 'passepartout-attention)
               (passepartout-view-line gap 400) "\n\n"))
     (if (plist-get payload :rules)
-        (dolist (rule (plist-get payload :rules))
-          (let ((id (plist-get rule :id)))
-            (passepartout-list-item id (passepartout-view-line id 40) rule
-              (passepartout-rules--insert rule))))
+        (progn
+          (passepartout-list-head passepartout-rules--columns)
+          (passepartout-list-rows passepartout-rules--columns
+                                  (mapcar #'passepartout-rules--row
+                                          (plist-get payload :rules))))
       (insert "Nothing loosens what may happen, and no rule was learned.  \
 What you approve several times alike is offered here as a rule.\n"))))
 

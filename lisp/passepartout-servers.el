@@ -69,51 +69,70 @@
   (interactive)
   (passepartout-rules-withdraw (passepartout-servers--rule "lending")))
 
-(defun passepartout-servers--insert (server)
-  "Insert SERVER with its tools and what can be done about it."
+(defconst passepartout-servers--columns
+  '(("Server" (10 . 20)) ("State" 11) ("Declared in" (11 . 30)) ("Runs" nil))
+  "The columns of the list of servers.")
+
+(defun passepartout-servers--insert-button (rule state)
+  "Insert a button for what can be done about RULE in STATE, if anything can."
+  (let ((button (pcase (and rule state)
+                  ("waiting" '("confirm" passepartout-rules-confirm
+                               "Show its tools whole as a flight plan"))
+                  ("lending" '("withdraw" passepartout-rules-withdraw
+                               "It lends nothing any more")))))
+    (when button
+      (insert "    ")
+      (passepartout-view-button (car button)
+                                (lambda () (funcall (cadr button) rule))
+                                (nth 2 button))
+      (insert "\n"))))
+
+(defun passepartout-servers--row (server)
+  "Return the row of SERVER, with its tools and what can be done about it."
   (let ((rule (plist-get server :rule))
-        (state (plist-get server :state)))
-    (insert (propertize "* " 'face 'passepartout-title)
-            (passepartout-view-line (plist-get server :name) 20) " "
-            (passepartout-view-word state) "\n"
-            (passepartout-view-line
-             (format "%s runs: %s" (plist-get server :place)
-                     (mapconcat #'identity (plist-get server :command) " "))
-             400)
-            "\n")
-    (when (plist-get server :why)
-      (insert (passepartout-view-line (plist-get server :why) 600) "\n"))
-    (dolist (tool (plist-get server :tools))
-      (insert "  " (passepartout-view-line (plist-get tool :name) 70)
-              " (" (passepartout-view-line (plist-get tool :effect) 20) ")\n"))
-    (dolist (left (plist-get server :left))
-      (insert "  left out: " (passepartout-view-line left 200) "\n"))
-    (when (> (or (plist-get server :refused) 0) 0)
-      (insert (format "  It wanted something of the agent %d times; \
-that was refused.\n"
-                      (plist-get server :refused))))
-    (when (and rule (equal state "waiting"))
-      (passepartout-view-button
-       "confirm" (lambda () (passepartout-rules-confirm rule))
-       "Show its tools whole as a flight plan"))
-    (when (and rule (equal state "lending"))
-      (passepartout-view-button
-       "withdraw" (lambda () (passepartout-rules-withdraw rule))
-       "It lends nothing any more"))
-    (insert "\n\n")))
+        (state (plist-get server :state))
+        (name (passepartout-view-line (plist-get server :name) 40))
+        (why (plist-get server :why))
+        (refused (or (plist-get server :refused) 0)))
+    `(,name ,name ,server
+      (,name
+       ,(passepartout-view-word state)
+       ,(passepartout-view-line (format "%s" (plist-get server :place)) 200)
+       ,(passepartout-view-line
+         (mapconcat #'identity (plist-get server :command) " ") 400))
+      ,@(when why
+          (list (passepartout-list-below (passepartout-view-line why 600))))
+      ,@(mapcar (lambda (tool)
+                  (passepartout-list-below
+                   (format "%s (%s)"
+                           (passepartout-view-line (plist-get tool :name) 70)
+                           (passepartout-view-line (plist-get tool :effect)
+                                                   20))))
+                (plist-get server :tools))
+      ,@(mapcar (lambda (left)
+                  (passepartout-list-below
+                   (concat "left out: " (passepartout-view-line left 200))))
+                (plist-get server :left))
+      ,@(when (> refused 0)
+          (list (passepartout-list-below
+                 (format "It wanted something of the agent %d times; \
+that was refused."
+                         refused))))
+      ,(lambda () (passepartout-servers--insert-button rule state)))))
 
 (defun passepartout-servers--draw (payload)
   "Draw PAYLOAD, the answer of the core, in the current buffer."
   (passepartout-view-draw
     (insert (propertize "MCP servers\n" 'face 'passepartout-title)
-            (propertize "c confirms, k withdraws, g asks again, ? shows all \
+            (propertize "c confirms, k withdraws, S sorts, g asks again, ? shows all \
 keys, q leaves.\n\n"
                         'face 'passepartout-quiet))
     (if (plist-get payload :servers)
-        (dolist (server (plist-get payload :servers))
-          (let ((name (passepartout-view-line (plist-get server :name) 40)))
-            (passepartout-list-item name name server
-              (passepartout-servers--insert server))))
+        (progn
+          (passepartout-list-head passepartout-servers--columns)
+          (passepartout-list-rows passepartout-servers--columns
+                                  (mapcar #'passepartout-servers--row
+                                          (plist-get payload :servers))))
       (insert "No MCP server is declared.  \
 M-x customize-option RET passepartout-mcp-servers declares one; then g asks \
 again.\n"))))

@@ -18,7 +18,7 @@
 
 (defvar passepartout-clients-tests--payload
   '(:clients ((:id 0 :name "this Emacs" :kind :emacs :private t :approve t
-                   :self t)
+                   :self t :since "1970-01-01 00:00")
               (:id 3 :name "“mail
 * [[x]]” (client-ab)" :kind :client :ruled t
                    :road "the network, 127.0.0.1:4711"
@@ -55,12 +55,10 @@
 
 (ert-deftest passepartout-clients-shows-who-is-there-and-what-each-may-do ()
   (passepartout-clients-tests--with
-    (dolist (line '("^\\* this Emacs (here)$"
-                    "^  reads and proposes, sees what is private, decides"
-                    "^\\* “mail \\* \\[\\[x\\]\\]” (client-ab)$"
-                    "^  reads and proposes$"
-                    "^  by the network, 127.0.0.1:4711, since 2026-03-04"
-                    "^  reads and proposes, sees what is private$"))
+    (dolist (line '("^  this Emacs (here) \\{20,\\}reads and proposes, sees what is private, decides"
+                    "^  “mail \\* \\[\\[x\\]\\]” (client-ab) +2026-03-04 08:00 reads and proposes$"
+                    "^    by the network, 127.0.0.1:4711$"
+                    "^  client-cd +2026-03-04 08:01 reads and proposes, sees what is private$"))
       (should (string-match-p line (buffer-string))))))
 
 (ert-deftest passepartout-clients-keys-grant-and-take-back ()

@@ -45,19 +45,19 @@
 (defun passepartout-jobs-tests--at (title)
   "Put point on the job TITLE."
   (goto-char (point-min))
-  (re-search-forward (concat "^\\* " title)))
+  (re-search-forward (concat "^  " title " ")))
 
 (ert-deftest passepartout-jobs-shows-how-each-stands ()
   (passepartout-jobs-tests--with
     (let ((text (buffer-string)))
-      (dolist (line '("^\\* Plants \\* \\[\\[x\\]\\]  waiting$"
-                      "^  \\+1d at 08:00, cognition; next -; last -$"
+      (dolist (line '("^  Plants \\* \\[\\[x\\]\\] +waiting +- +-$"
+                      "^    \\+1d at 08:00, cognition$"
                       "^: \\* Water them$"
-                      "^\\* Inbox  confirmed$"
-                      "^  on change, reasoning; next -; last .*, done$"
-                      "^  Missed 7, the last of .*; x runs it now\\.$"
-                      "^\\* Odd  broken$"
-                      "^  a cron line has five fields$"))
+                      "^  Inbox +confirmed +- +2026-03-04 .*, done$"
+                      "^    on change, reasoning$"
+                      "^    Missed 7, the last of .*; x runs it now\\.$"
+                      "^  Odd +broken +- +-$"
+                      "^    a cron line has five fields$"))
         (should (string-match-p line text)))
       ;; What a note says is no heading of this buffer.
       (should-not (string-match-p "^\\* Water" text)))))
@@ -86,6 +86,19 @@
     (passepartout-jobs-tests--at "Plants")
     (should-error (call-interactively (key-binding (kbd "RET")))
                   :type 'user-error)))
+
+;; What does not come stands behind all that does, and what never ran first.
+(ert-deftest passepartout-jobs-are-sorted-by-columns ()
+  (passepartout-jobs-tests--with
+    (dolist (case '(("Job" "Inbox Odd Plants Rest Running")
+                    ("State" "Odd Inbox Rest Running Plants")
+                    ("Last" "Plants Rest Running Odd Inbox")))
+      (passepartout-list-sort (car case))
+      (should (equal (cadr case)
+                     (mapconcat (lambda (entry)
+                                  (car (split-string (car entry))))
+                                (passepartout-list--imenu) " "))))
+    (should (= 1 (length (passepartout-fake-sent :jobs))))))
 
 ;;;; Going to a heading
 
@@ -141,7 +154,7 @@ Second.
                                                case))))
               (with-current-buffer passepartout-jobs--buffer-name
                 (goto-char (point-min))
-                (re-search-forward "^\\* ")
+                (passepartout-list-next)
                 (let ((go (lambda ()
                             (call-interactively (key-binding (kbd "RET"))))))
                   (if (plist-get case :at)

@@ -383,12 +383,32 @@ keys of its own.")
     (let ((fixed '(("A" 6) ("B" nil))))
       (should (eq fixed (passepartout-list-fit fixed))))))
 
+(ert-deftest passepartout-list-is-drawn-in-order-where-another-window-is-selected ()
+  (passepartout-fake-with
+    (let ((passepartout-list--width nil))
+      (passepartout-jobs)
+      (let ((buffer (current-buffer)))
+        (delete-other-windows)
+        (select-window (split-window-right))
+        (switch-to-buffer "*scratch*")
+        (passepartout-fake-answer
+         :jobs '(:jobs ((:job "k1" :id "a" :title "Plants" :state "paused")
+                        (:job "k2" :id "b" :title "Inbox" :state "paused"))))
+        (with-current-buffer buffer
+          (should (string-match-p
+                   "\\`Work\\(?:.*\n\\)+  Job \\(?:.*\n\\)+  Plants \\(?:.*\n\\)+  Inbox "
+                   (buffer-string))))))))
+
 (ert-deftest passepartout-list-of-eighty-columns-has-room-for-each-of-its-own ()
   (dolist (columns (list passepartout-memory--columns
                          passepartout-gateways--columns
                          passepartout-context--columns
                          passepartout-costs--columns
                          passepartout-skills--columns
+                         passepartout-jobs--columns
+                         passepartout-rules--columns
+                         passepartout-servers--columns
+                         passepartout-clients--columns
                          passepartout-models--columns))
     (let ((passepartout-list--width 80))
       (should (<= (apply #'+ 1 (mapcar (lambda (column)

@@ -46,7 +46,7 @@ of the job."
      (list title state)
      (lambda ()
        (goto-char (point-min))
-       (or (re-search-forward (format "^\\* %s  %s" title state) nil t)
+       (or (re-search-forward (format "^  %s +%s" title state) nil t)
            ;; The list is asked anew while it says something else.
            (when (> (float-time) asked)
              (setq asked (+ (float-time) 0.2))
@@ -94,7 +94,7 @@ of the job."
     (passepartout-real-jobs--at "Gardener" "waiting")
     (passepartout-real-jobs--confirm "Gardener")
     (passepartout-real-key "x")
-    (passepartout-real-jobs--at "Gardener" "confirmed\n.*; last .*, done")
+    (passepartout-real-jobs--at "Gardener" "confirmed .*, done")
     (passepartout-real-key "l")
     (passepartout-real-until
       (let ((report (get-buffer passepartout-jobs--report-name)))
@@ -114,7 +114,7 @@ of the job."
     (passepartout-real-until
       (string-match-p "^:LOGBOOK:\n- .*\n:END:"
                       (passepartout-real-read "memex/garden.org")))
-    (passepartout-real-jobs--at "Supplies" "confirmed\n.*; last .*, done")
+    (passepartout-real-jobs--at "Supplies" "confirmed .*, done")
     ;; The agenda waits for nobody: it says that it asks, and has it then.
     (passepartout-jobs--forget-ahead)
     (should (string-search "Passepartout is asked what is due"

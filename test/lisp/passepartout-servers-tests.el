@@ -33,14 +33,17 @@
     (passepartout-fake-answer :servers passepartout-servers-tests--payload)
     (with-current-buffer passepartout-servers--buffer-name
       (let ((text (buffer-string)))
-        (dolist (part '("fs waiting" "(Emacs) runs: fs-server -v"
+        (dolist (part '("(Emacs)" "fs-server -v"
                         "mcp-fs-read (execute)" "wanted something"
-                        "web lending" "withdraw"))
+                        "withdraw"))
           (should (string-match-p (regexp-quote part) text)))
+        (dolist (row '("^  fs +waiting +(Emacs) +fs-server -v$"
+                       "^  web +lending +/s/mcp.json +web$"))
+          (should (string-match-p row text)))
         (should-not (string-match-p "^\\* y" text)))
       (goto-char (point-min))
-      (re-search-forward "^confirm")
-      (push-button (match-beginning 0))
+      (re-search-forward "^ +confirm")
+      (push-button (1- (point)))
       (should (equal (plist-get (car (passepartout-fake-sent :rule-confirm))
                                 :rule)
                      "L0123ABCD")))))
