@@ -53,6 +53,12 @@
                        (passepartout-info-options)
                        (passepartout-dist-tests--index text "v")))
           (should (> (length (passepartout-info-options)) 40))
+          ;; Those, too, that are named by their keys alone.
+          (should-not (seq-difference
+                       '("passepartout-plan-approve" "passepartout-chat-send"
+                         "passepartout-jobs-pause" "passepartout-skills-show"
+                         "passepartout-list-sort" "passepartout-context-pin")
+                       (passepartout-dist-tests--index text "f")))
           (dolist (key '("C-c RET" "C-c C-k"))
             (should (member key (passepartout-dist-tests--index text "k"))))
           (dolist (concept '("Flight plans" "Privacy" "Building"))

@@ -9,7 +9,9 @@
 ;; Called by test/scripts/info.sh.  What is indexed is found in the text
 ;; of docs/manual.org, so that nobody has to remember it: each section is
 ;; listed under its title, under the words that it explains in a list,
-;; and under the commands, options and keys that it names.
+;; and under the commands, options and keys that it names.  A
+;; command that it names by its key alone is listed under the section
+;; that is about what has this key.
 
 ;;; Code:
 
@@ -37,6 +39,83 @@
 (defun passepartout-info-options ()
   "Return the names of all options."
   (passepartout-info--names "^(defcustom \\(passepartout-[^ \n]+\\)"))
+
+(defun passepartout-info--of-keys ()
+  "Return (OPENERS . COMMANDS) for each file of the Lisp that binds keys.
+COMMANDS are those that it binds, and OPENERS those by which one begins;
+a file without one is a part of that whose name its own begins with."
+  (let (openers-of found)
+    (dolist (file (directory-files
+                   (expand-file-name "lisp" passepartout-info--root)
+                   t "\\`passepartout.*\\.el\\'"))
+      (let ((stem (file-name-base file)) openers commands)
+        (with-temp-buffer
+          (insert-file-contents file)
+          (while (re-search-forward
+                  "^;;;###autoload\n(def[a-z-]+ \\(passepartout-[^ \n]+\\)"
+                  nil t)
+            (push (match-string-no-properties 1) openers))
+          (goto-char (point-min))
+          (while (re-search-forward
+                  "(define-key map .* #'\\(passepartout-[^ \n)]+\\)" nil t)
+            (push (match-string-no-properties 1) commands)))
+        (push (cons stem openers) openers-of)
+        (when commands
+          (push (list stem openers (delete-dups commands)) found))))
+    (mapcar (lambda (entry)
+              (pcase-let ((`(,stem ,openers ,commands) entry))
+                (cons (or openers
+                          (cdr (assoc (replace-regexp-in-string
+                                       "-[a-z]+\\'" "" stem)
+                                      openers-of)))
+                      (seq-remove (lambda (name)
+                                    (or (member name openers)
+                                        (string-search "--" name)))
+                                  commands))))
+            (nreverse found))))
+
+(defun passepartout-info--about (openers)
+  "Return where the section of this buffer begins that is about OPENERS.
+That is the first of those that name them most often; where none does, it
+is that of the keys of all lists."
+  (let ((named (concat "=M-x " (regexp-opt openers t) "="))
+        (shared nil) (best nil) (most 0))
+    (save-excursion
+      (goto-char (point-min))
+      (while (re-search-forward "^\\*+ \\(.*\\)$" nil t)
+        (let* ((begin (line-beginning-position))
+               (title (match-string 1))
+               (end (save-excursion
+                      (if (re-search-forward "^\\*+ " nil t)
+                          (line-beginning-position)
+                        (point-max))))
+               (times (if openers (how-many named (point) end) 0)))
+          (cond ((equal title "Keys of all lists") (setq shared begin))
+                ;; Others are named there for what they are to be like.
+                ((string-prefix-p "If you come from" title))
+                ((> times most) (setq best begin most times))))))
+    (or best shared)))
+
+(defun passepartout-info--by-key ()
+  "Return (MARKER . COMMANDS) for sections under which COMMANDS are listed.
+These are the ones that no section names."
+  (delq nil
+        (mapcar
+         (lambda (file)
+           (let ((commands (seq-remove
+                            (lambda (name)
+                              (save-excursion
+                                (goto-char (point-min))
+                                (re-search-forward
+                                 (concat "=\\(?:M-x \\)?" (regexp-quote name)
+                                         "=")
+                                 nil t)))
+                            (cdr file)))
+                 (place (and (cdr file)
+                             (passepartout-info--about (car file)))))
+             (and commands place
+                  (cons (copy-marker place) commands))))
+         (passepartout-info--of-keys))))
 
 (defun passepartout-info--found (regexp end)
   "Return what the first group of REGEXP matches up to END, each once."
@@ -83,7 +162,8 @@ OPTIONS are the names of all options.  Point is behind its heading."
 
 (defun passepartout-info--index (&rest _)
   "Insert the lines of the indices below each heading of this buffer."
-  (let ((options (passepartout-info-options)))
+  (let ((options (passepartout-info-options))
+        (by-key (passepartout-info--by-key)))
     (goto-char (point-max))
     (insert "\n* Index of commands\n:PROPERTIES:\n:INDEX: fn\n:END:\n"
             "* Index of options\n:PROPERTIES:\n:INDEX: vr\n:END:\n"
@@ -92,6 +172,11 @@ OPTIONS are the names of all options.  Point is behind its heading."
     (goto-char (point-min))
     (while (re-search-forward "^\\*+ \\(.*\\)$" nil t)
       (let ((title (match-string-no-properties 1))
+            (keyed (seq-mapcat
+                    (lambda (place)
+                      (and (= (car place) (line-beginning-position))
+                           (cdr place)))
+                    by-key))
             (end (save-excursion
                    (copy-marker (if (re-search-forward "^\\*+ " nil t)
                                     (line-beginning-position)
@@ -103,7 +188,11 @@ OPTIONS are the names of all options.  Point is behind its heading."
                             ;; An option is no command.
                             (and (string-prefix-p "#+FINDEX: " line)
                                  (member (substring line 10) options)))
-                          (passepartout-info--entries title end options))))
+                          (append
+                           (passepartout-info--entries title end options)
+                           (mapcar (lambda (name)
+                                     (concat "#+FINDEX: " name))
+                                   keyed)))))
             (insert (mapconcat #'identity entries "\n") "\n\n")))
         (set-marker end nil)))))
 
