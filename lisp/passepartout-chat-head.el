@@ -287,7 +287,8 @@ mouse-1: what a model would be told, mouse-3: the last request"))))
 
 (defun passepartout-chat--head-set ()
   "Show our header line here, and keep the one that the buffer had."
-  (unless (equal header-line-format passepartout-chat--head-format)
+  (unless (or (not passepartout-header-line)
+              (equal header-line-format passepartout-chat--head-format))
     (setq passepartout-chat--own-header
           (and (local-variable-p 'header-line-format)
                (list header-line-format)))

@@ -103,7 +103,7 @@ HELP says what a click does."
 (defun passepartout-status--show ()
   "Bring the mode line up to date."
   (let* ((last passepartout-status--last)
-         (made-of (list (and (passepartout-running-p) t)
+         (made-of (list (and (passepartout-running-p) passepartout-mode-line t)
                         (passepartout-module-road :name)
                         (plist-get last :state)
                         (plist-get last :focus-title)

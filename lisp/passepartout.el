@@ -437,6 +437,21 @@ you sent."
   :type 'boolean
   :package-version '(passepartout . "0.1.0"))
 
+(defcustom passepartout-header-line t
+  "Whether a chat has a header line: who answers, what goes on, what it took.
+It counts for chats that are opened after it was set."
+  :type 'boolean
+  :package-version '(passepartout . "0.1.0"))
+
+(defcustom passepartout-mode-line t
+  "Whether mode lines say what the agent looks at, what goes on, what waits."
+  :type 'boolean
+  :set (lambda (option value)
+         (set-default option value)
+         (when (fboundp 'passepartout-status--show)
+           (passepartout-status--show)))
+  :package-version '(passepartout . "0.1.0"))
+
 (defcustom passepartout-chat-code-languages
   '("ada" "asm" "awk" "bash" "c" "C" "c++" "C++" "clojure" "cmake" "conf"
     "cpp" "csharp" "css" "diff" "dockerfile" "elisp" "elixir" "emacs-lisp"

@@ -225,6 +225,32 @@
       (passepartout-status--install)
       (should (equal global-mode-string after)))))
 
+(ert-deftest passepartout-chat-head-mode-line-is-left-out-by-an-option ()
+  (passepartout-fake-with
+    (passepartout-fake-inject :status '(:state "waiting" :pending 2))
+    (should (string-search "2 plans" passepartout-status--mode-line))
+    (let ((was passepartout-mode-line))
+      (unwind-protect
+          (progn
+            (customize-set-variable 'passepartout-mode-line nil)
+            (should (equal "" passepartout-status--mode-line))
+            (passepartout-fake-inject :status '(:state "waiting" :pending 3))
+            (should (equal "" passepartout-status--mode-line))
+            (customize-set-variable 'passepartout-mode-line t)
+            (should (string-search "3 plans" passepartout-status--mode-line)))
+        (customize-set-variable 'passepartout-mode-line was)))))
+
+(ert-deftest passepartout-chat-head-is-left-out-by-an-option ()
+  (passepartout-fake-with
+    (let ((passepartout-header-line nil))
+      (passepartout-chat-tests--open)
+      (should-not header-line-format)
+      ;; What a click does there is in the menu as well; nothing breaks.
+      (passepartout-fake-inject :status '(:state "idle"))
+      (should-not header-line-format)
+      (passepartout-chat-mode -1)
+      (should-not header-line-format))))
+
 (ert-deftest passepartout-chat-head-goes-from-plan-to-plan ()
   (passepartout-fake-with
     (switch-to-buffer "*scratch*")
