@@ -242,6 +242,27 @@ mouse-1: what a model would be told, mouse-3: the last request"))))
                   "M-x passepartout-flight-plans"
                 "C-c RET sends, or goes to the next question"))))))
 
+(defun passepartout-chat--head-room ()
+  "Return how many columns the header line of this buffer has, or nil.
+Where no window shows it, and nobody looks, it has as many as it takes."
+  (let ((window (and (not noninteractive) (get-buffer-window nil t))))
+    (and window (window-width window))))
+
+(defun passepartout-chat--head-hint (hint before room)
+  "Return as much of HINT as fits behind BEFORE in ROOM columns.
+That is all of it, or what stands before its first comma, or nothing."
+  (let ((left (and room (- room (string-width before))))
+        (short (car (split-string hint ","))))
+    (cond ((or (not left) (<= (string-width hint) left)) hint)
+          ((<= (string-width short) left) short)
+          (t ""))))
+
+(defun passepartout-chat--head-resized (window)
+  "Bring the header line of the chat in WINDOW, another one now, up to date."
+  (with-current-buffer (window-buffer window)
+    (when passepartout-chat-mode
+      (passepartout-chat--show-own-state))))
+
 (defun passepartout-chat--show-own-state ()
   "Bring the header line of this buffer up to date."
   (let* ((state (passepartout-chat--state))
@@ -251,19 +272,24 @@ mouse-1: what a model would be told, mouse-3: the last request"))))
          (word (passepartout-status-word))
          (doing (and (equal (car state) "answering")
                      (passepartout-chat--doing base)))
+         (room (passepartout-chat--head-room))
          (shown (list state word doing (passepartout-status-trouble-p) last
-                      preset)))
+                      preset room)))
     (unless (equal shown passepartout-chat--shown)
       (setq passepartout-chat--shown shown
             passepartout-chat--header
-            (concat " "
-                    (passepartout-chat--head-who last preset)
-                    "  "
-                    (passepartout-chat--head-state (car state) word doing)
-                    "  "
-                    (passepartout-chat--head-took last)
-                    "  "
-                    (propertize (cdr state) 'face 'passepartout-quiet)))
+            (let ((parts (concat
+                          " "
+                          (passepartout-chat--head-who last preset)
+                          "  "
+                          (passepartout-chat--head-state (car state) word doing)
+                          "  "
+                          (passepartout-chat--head-took last)
+                          "  ")))
+              (concat parts
+                      (propertize (passepartout-chat--head-hint
+                                   (cdr state) parts room)
+                                  'face 'passepartout-quiet))))
       (force-mode-line-update))))
 
 (defun passepartout-chat--show-state ()
@@ -292,12 +318,16 @@ mouse-1: what a model would be told, mouse-3: the last request"))))
     (setq passepartout-chat--own-header
           (and (local-variable-p 'header-line-format)
                (list header-line-format)))
-    (setq header-line-format passepartout-chat--head-format))
+    (setq header-line-format passepartout-chat--head-format)
+    (dolist (hook '(window-buffer-change-functions window-size-change-functions))
+      (add-hook hook #'passepartout-chat--head-resized nil t)))
   (unless passepartout-chat--last
     (passepartout-chat--head-read)))
 
 (defun passepartout-chat--head-lift ()
   "Give the buffer its own header line back, unless it has another by now."
+  (dolist (hook '(window-buffer-change-functions window-size-change-functions))
+    (remove-hook hook #'passepartout-chat--head-resized t))
   (when (equal header-line-format passepartout-chat--head-format)
     (if passepartout-chat--own-header
         (setq header-line-format (car passepartout-chat--own-header))

@@ -225,6 +225,28 @@
       (passepartout-status--install)
       (should (equal global-mode-string after)))))
 
+(ert-deftest passepartout-chat-head-says-no-more-than-fits ()
+  (passepartout-fake-with
+    (let (room)
+      (cl-letf (((symbol-function 'passepartout-chat--head-room)
+                 (lambda () room)))
+        (passepartout-chat-tests--open)
+        (pcase-dolist (`(,columns . ,end)
+                       '((nil . "C-c RET sends, or goes to the next question")
+                         (120 . "C-c RET sends, or goes to the next question")
+                         (80 . "C-c RET sends") (40 . "context  ")))
+          (setq room columns)
+          ;; As when its window becomes another one.
+          (passepartout-chat--head-resized (selected-window))
+          (should (string-suffix-p end passepartout-chat--header))
+          (when (and room (> room 60))
+            (should (<= (string-width passepartout-chat--header) room))))))
+    (passepartout-chat-mode -1)
+    (dolist (hook '(window-buffer-change-functions
+                    window-size-change-functions))
+      (should-not (memq #'passepartout-chat--head-resized
+                        (symbol-value hook))))))
+
 (ert-deftest passepartout-chat-head-mode-line-is-left-out-by-an-option ()
   (passepartout-fake-with
     (passepartout-fake-inject :status '(:state "waiting" :pending 2))
