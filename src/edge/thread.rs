@@ -1,7 +1,9 @@
 //! Threads with every signal blocked: inside Emacs, signals are Emacs's.
-#![allow(unsafe_code)] // Calls of pthread_sigmask and setpriority, below, and of mkfifo in a test.
+#![allow(unsafe_code)] // Calls of pthread_sigmask, setrlimit and setpriority, below, and of mkfifo in a test.
 
 use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
@@ -31,6 +33,36 @@ pub fn block_signals() {
         libc::sigfillset(set.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, set.as_ptr(), std::ptr::null_mut());
     }
+}
+
+/// Has a program begin with no signal blocked: it inherits what the thread that starts it blocks, and would hear neither
+/// Ctrl+C nor that its window has another size.
+pub fn let_signals_in(command: &mut Command) {
+    // SAFETY: the set is initialised by sigemptyset before it is read; both calls may be made between fork and exec.
+    let open = || unsafe {
+        let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigemptyset(set.as_mut_ptr());
+        match libc::pthread_sigmask(libc::SIG_SETMASK, set.as_ptr(), std::ptr::null_mut()) {
+            0 => Ok(()),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    };
+    // SAFETY: what runs in the child allocates nothing and takes no lock.
+    unsafe { command.pre_exec(open) };
+}
+
+/// Has a program leave no image of its memory behind when a signal ends it.
+pub fn leave_no_image(command: &mut Command) {
+    let limit = || {
+        // Where a program takes the images, 0 does not stop it, and 1 does.
+        let least = libc::rlimit { rlim_cur: 1, rlim_max: 1 };
+        // It is refused where the limit is 0 already.
+        // SAFETY: the structure lives on, and the call may be made between fork and exec.
+        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const least) };
+        Ok(())
+    };
+    // SAFETY: what runs in the child allocates nothing and takes no lock.
+    unsafe { command.pre_exec(limit) };
 }
 
 /// Does the same work for each of some items, on several threads when there are many, and returns what came of each, in

@@ -1,7 +1,7 @@
 //! The terminal client's core and its picture: events in, effects and screens out, with no terminal and no socket.
 
 use passepartout::domain::sexp::reader::Sexp;
-use passepartout::edge::tui::aside::Aside;
+use passepartout::edge::tui::aside::Brought;
 use passepartout::edge::tui::kept::Kept;
 use passepartout::edge::tui::parts::{Over, Said, Talk};
 use passepartout::edge::tui::reader::Of;
@@ -974,12 +974,27 @@ fn an_editor_changes_what_is_typed_and_nothing_is_sent() {
     desk.keys("dishes<c-x>e");
     assert_eq!(wanted(&mut desk), ["Editor(\"dishes\")"]);
     desk.sent();
-    desk.take(Event::Back(Aside::Editor("dishes".to_string()), Ok(Some("tiles\nand plates".to_string()))));
+    desk.take(Event::Back(Ok(Brought::Text("tiles\nand plates".to_string()))));
     assert_eq!(desk.state.input.text(), "tiles\nand plates");
-    desk.take(Event::Back(Aside::Editor("x".to_string()), Err("the editor ended with 1".to_string())));
+    desk.take(Event::Back(Err("the editor ended with 1".to_string())));
     assert!(desk.screen().contains("the editor ended with 1"));
     assert_eq!(desk.sent(), [""; 0]);
     assert_eq!(desk.state.input.text(), "tiles\nand plates");
     desk.keys("<c-x>z");
     assert_eq!(wanted(&mut desk), [""; 0]);
+}
+
+#[test]
+fn what_is_said_after_the_questions_is_true() {
+    for (brought, said, not) in [
+        (Brought::Nothing, "Nothing was set up", "counts when the core begins anew"),
+        (Brought::SetUp, "counts when the core begins anew", "Nothing was set up"),
+    ] {
+        let mut desk = Desk::new(90, 12);
+        desk.keys("/setup<enter>");
+        assert_eq!(wanted(&mut desk), ["Configure"]);
+        desk.take(Event::Back(Ok(brought)));
+        let screen = desk.screen();
+        assert!(screen.contains(said) && !screen.contains(not), "{screen}");
+    }
 }

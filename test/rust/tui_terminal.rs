@@ -296,10 +296,38 @@ fn what_setup_asks_says_that_the_options_of_this_terminal_go_before_it() {
     assert!(screen.contains("This terminal was started with --store"), "{screen}");
     pane.keys(&["Enter"]);
     pane.wait("Model provider");
-    pane.keys(&["Enter"]);
+    pane.line("recall");
     pane.wait("What you began this terminal with");
     pane.keys(&["C-d"]);
     pane.wait("ENDED 0");
+}
+
+#[test]
+fn what_setup_asks_is_left_by_a_key_and_nothing_is_set_up_then() {
+    for key in ["C-c", "Escape", "Enter"] {
+        let home = Home::new(&[("home.org", TILES)]);
+        let Some(pane) = Pane::open(&home, (100, 30), "") else { return };
+        pane.wait("The core runs in this terminal");
+        pane.line("/setup");
+        let screen = pane.wait("Folder of your notes");
+        assert!(screen.contains("Esc or Ctrl+C leaves this"), "{screen}");
+        pane.keys(&["Enter"]);
+        pane.wait("Model provider");
+        if key != "Enter" {
+            // What is begun counts for nothing.
+            pane.keys(&["-l", "recall"]);
+        }
+        pane.keys(&[key]);
+        pane.wait("Nothing was set up");
+        // The terminal is ours again, with its keys.
+        pane.keys(&["-l", "?"]);
+        pane.wait("┌ Help");
+        pane.keys(&["Escape"]);
+        pane.wait_until_gone("┌ Help");
+        pane.keys(&["C-d"]);
+        pane.wait("ENDED 0");
+        pane.wait("icanon");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! Only a key or a command of the human at the terminal starts one. Nothing that a model said is among its words: an
 //! editor gets the name of a file, which holds what the human typed.
 
+use crate::edge::config::{Config, Surroundings};
 use crate::edge::engine::gateways::TOKEN;
 use crate::edge::own_file::replace;
 use crate::edge::stderr::complain;
@@ -11,8 +12,10 @@ use crate::edge::tui::input;
 use crate::edge::tui::job::{self, Leash};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use std::fs::{File, read_dir, remove_file};
+use std::fs::{File, metadata, read_dir, remove_file};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
@@ -28,8 +31,22 @@ pub enum Aside {
     Configure,
 }
 
-/// What came of it: the text that was edited, if it was, or why not.
-pub type CameBack = Result<Option<String>, String>;
+/// What such a program brought back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Brought {
+    /// The text that was edited.
+    Text(String),
+    /// Something was set up.
+    SetUp,
+    /// Nothing was.
+    Nothing,
+}
+
+/// What came of it, or why nothing did.
+pub type CameBack = Result<Brought, String>;
+
+/// How the questions are left.
+const LEAVES: &str = "Esc or Ctrl+C leaves this; then nothing of it is set up.";
 
 /// Where such a program runs, and how it is held.
 pub struct Terms {
@@ -53,7 +70,7 @@ pub fn run(aside: &Aside, terms: &Terms) -> CameBack {
             let found = EDITORS.iter().filter_map(|name| std::env::var(name).ok());
             let editor = found.map(|words| words.trim().to_string()).find(|words| !words.is_empty());
             let editor = editor.ok_or("no editor is set; say which in the variable VISUAL or EDITOR")?;
-            edit(&editor, text, &draft(&terms.cache), terms).map(Some)
+            edit(&editor, text, &draft(&terms.cache), terms).map(Brought::Text)
         }
         Aside::Configure => {
             let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
@@ -64,11 +81,30 @@ pub fn run(aside: &Aside, terms: &Terms) -> CameBack {
                     terms.options
                 ));
             }
-            let ended =
-                job::run(Command::new(program).arg("configure").env_remove(TOKEN), &terms.leash, &terms.may_stop);
-            well("passepartout configure", ended).map(|()| None)
+            complain(LEAVES);
+            let settings = Config::read(&Surroundings::of_process()).settings.join(".env");
+            let mut command = Command::new(program);
+            set_up(command.arg("configure").env_remove(TOKEN), &settings, terms)
         }
     }
+}
+
+/// Has a program ask what is to be set up, and says whether anything was: what it wrote last counts, however it ended.
+fn set_up(command: &mut Command, settings: &Path, terms: &Terms) -> CameBack {
+    let before = written(settings);
+    let ended = job::run_until_escape(command, &terms.leash, &terms.may_stop);
+    let left = ended.as_ref().is_ok_and(|status| matches!(status.signal(), Some(libc::SIGINT | libc::SIGQUIT)));
+    match written(settings) != before {
+        true => Ok(Brought::SetUp),
+        false if left => Ok(Brought::Nothing),
+        false => well("passepartout configure", ended).map(|()| Brought::Nothing),
+    }
+}
+
+/// Returns what changes of a file whenever it is written anew; what it says is not read.
+fn written(file: &Path) -> Option<(u64, i64, i64, u64)> {
+    let file = metadata(file).ok()?;
+    Some((file.ino(), file.mtime(), file.mtime_nsec(), file.len()))
 }
 
 /// The beginning and the end of the name of a draft; between them stands when it was begun, and of which process.
@@ -218,6 +254,32 @@ mod tests {
         assert!(edited.as_ref().is_err_and(|why| why.ends_with(&lies)), "{edited:?}");
         let kept = std::fs::read_to_string(&draft).expect("it is there");
         assert!(kept.starts_with("as it was"), "{kept}");
+    }
+
+    #[test]
+    fn what_was_set_up_is_told_by_what_was_written_however_it_ended() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (settings, terms) = (folder.path().join(".env"), terms(folder.path()));
+        let failed =
+            || Err("passepartout configure ended with exit status: 1; what was typed stays as it was".to_string());
+        for (does, expected) in [
+            ("exit 0", Ok(Brought::Nothing)),
+            ("exit 1", failed()),
+            ("kill -INT $$; exit 1", Ok(Brought::Nothing)),
+            ("kill -QUIT $$; exit 1", Ok(Brought::Nothing)),
+            ("echo A=1 > .env", Ok(Brought::SetUp)),
+            ("exit 0", Ok(Brought::Nothing)),
+            ("echo B=1 > new; mv new .env; exit 1", Ok(Brought::SetUp)),
+            ("echo LONGER=1 > .env; kill -QUIT $$", Ok(Brought::SetUp)),
+            ("kill -INT $$; exit 1", Ok(Brought::Nothing)),
+            ("rm .env", Ok(Brought::SetUp)),
+        ] {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", does]).current_dir(folder.path());
+            assert_eq!(set_up(&mut command, &settings, &terms), expected, "{does}");
+        }
+        let mut missing = Command::new(folder.path().join("none"));
+        assert!(set_up(&mut missing, &settings, &terms).is_err_and(|why| why.contains("cannot be run")));
     }
 
     #[test]

@@ -2,11 +2,12 @@
 //! and the keyboard's signals are its own meanwhile.
 //!
 //! Run on a thread in which every signal is blocked: a process behind another one may not take the terminal back
-//! otherwise.
+//! otherwise. The program itself hears every signal.
 
+use crate::edge::thread::{leave_no_image, let_signals_in};
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, getpid, kill_process, kill_process_group, waitid};
-use rustix::termios::{OptionalActions, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp};
+use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp};
 use std::io::{self, stdin};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus};
@@ -15,6 +16,8 @@ use std::time::Duration;
 
 /// How long what such a program started has to end when it was ended itself.
 const MOMENT: Duration = Duration::from_millis(300);
+/// The character of the key Esc.
+const ESCAPE: u8 = 0x1b;
 
 /// By this such a program is ended from elsewhere.
 #[derive(Clone, Default)]
@@ -52,7 +55,23 @@ impl Leash {
 /// # Errors
 /// When it cannot be started or waited for.
 pub fn run(command: &mut Command, leash: &Leash, may_stop: impl Fn() -> bool) -> io::Result<ExitStatus> {
+    run_with(command, leash, may_stop, false)
+}
+
+/// Does the same with a program that asks in lines: Esc ends it as Ctrl+C does. The terminal makes a signal of the key, so
+/// that nothing has to be read for it; other keys that begin with its character end it as well.
+///
+/// # Errors
+/// When it cannot be started or waited for.
+pub fn run_until_escape(command: &mut Command, leash: &Leash, may_stop: impl Fn() -> bool) -> io::Result<ExitStatus> {
+    // The signal that a second key can be given is the one that would leave an image.
+    leave_no_image(command);
+    run_with(command, leash, may_stop, true)
+}
+
+fn run_with(command: &mut Command, leash: &Leash, may_stop: impl Fn() -> bool, escape: bool) -> io::Result<ExitStatus> {
     command.process_group(0);
+    let_signals_in(command);
     let (mut child, group) = {
         let mut held = leash.0.lock();
         if held.pulled {
@@ -73,11 +92,23 @@ pub fn run(command: &mut Command, leash: &Leash, may_stop: impl Fn() -> bool) ->
             let _ = tcsetpgrp(stdin(), to);
         }
     };
+    let keys = || {
+        if let (true, true, Ok(modes)) = (escape, gives, &modes) {
+            let mut modes = modes.clone();
+            modes.special_codes[SpecialCodeIndex::VQUIT] = ESCAPE;
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &modes);
+        }
+    };
+    keys();
     give(group);
     let ended = until_ended(group, |wanted| {
         if wanted && may_stop() {
+            if let (true, true, Ok(modes)) = (escape, gives, &modes) {
+                let _ = tcsetattr(stdin(), OptionalActions::Now, modes);
+            }
             give(ours);
             let _ = kill_process(getpid(), Signal::STOP);
+            keys();
         }
         give(group);
         let _ = kill_process_group(group, Signal::CONT);
@@ -154,6 +185,30 @@ mod tests {
             assert_eq!((ended.code(), times.get()), (Some(code), asked), "{words}");
         }
         assert!(run(&mut Command::new("/no/such/program"), &Leash::default(), || false).is_err());
+    }
+
+    #[test]
+    fn a_program_hears_the_signals_that_the_thread_which_starts_it_blocks() {
+        let (sender, ended) = std::sync::mpsc::channel();
+        let waits = crate::edge::thread::spawn("passepartout-test", 1 << 20, move || {
+            for signal in ["INT", "QUIT", "TERM", "WINCH"] {
+                let mut script = shell(&format!("trap 'exit 3' {signal}; kill -{signal} $$; exit 4"));
+                let running: [(&str, fn(&mut Command, &Leash) -> io::Result<ExitStatus>); 2] = [
+                    ("run", |command, leash| run(command, leash, || false)),
+                    ("until escape", |command, leash| run_until_escape(command, leash, || false)),
+                ];
+                for (how, running) in running {
+                    let code = running(&mut script, &Leash::default()).map(|ended| ended.code());
+                    let _ = sender.send((signal, how, code));
+                }
+            }
+        });
+        waits.expect("a thread").join().expect("it ends");
+        let ended: Vec<_> = ended.iter().collect();
+        assert_eq!(ended.len(), 8);
+        for (signal, how, code) in ended {
+            assert_eq!(code.expect("it runs"), Some(3), "{signal}, {how}");
+        }
     }
 
     #[test]

@@ -164,7 +164,7 @@ struct Running {
     kept: Conversations,
     home: Arc<dyn Home>,
     /// What has the terminal, as long as it does: nothing is drawn then, and signals of the keyboard are its own.
-    aside: Option<(Aside, JoinHandle<CameBack>)>,
+    aside: Option<JoinHandle<CameBack>>,
     /// By this it is ended.
     leash: Leash,
 }
@@ -231,10 +231,12 @@ impl Running {
                 Next::GoOn if draws => self.enter().map_err(gone)?,
                 Next::GoOn | Next::Draw => {}
                 Next::Back(came) => {
-                    let Some((aside, _)) = self.aside.take() else { continue };
+                    if self.aside.take().is_none() {
+                        continue;
+                    }
                     self.enter().map_err(gone)?;
                     at_once = true;
-                    if self.take(Event::Back(aside, came)).await? {
+                    if self.take(Event::Back(came)).await? {
                         return Ok(false);
                     }
                 }
@@ -318,24 +320,22 @@ impl Running {
             return;
         }
         self.screen.leave();
-        let (held, what) = (self.held.clone(), aside.clone());
-        let home = self.home.clone();
+        let (held, home) = (self.held.clone(), self.home.clone());
         let terms = Terms {
             cache: self.cache.clone(),
             options: self.state.options.clone(),
             leash: self.leash.clone(),
             may_stop: Box::new(move || !home.is_here()),
         };
-        let running = tokio::task::spawn_blocking(move || {
+        self.aside = Some(tokio::task::spawn_blocking(move || {
             let _keys = held.lock();
-            aside::run(&what, &terms)
-        });
-        self.aside = Some((aside, running));
+            aside::run(&aside, &terms)
+        }));
     }
 
     /// Ends what has the terminal, and says where what was written there lies.
     async fn end_aside(&mut self) {
-        let Some((_, mut running)) = self.aside.take() else { return };
+        let Some(mut running) = self.aside.take() else { return };
         let mut ended = None;
         for signal in [Sent::TERM, Sent::KILL] {
             self.leash.pull(signal);
@@ -381,9 +381,9 @@ impl Running {
 }
 
 /// Waits until what has the terminal gives it back; for ever when nothing has it.
-async fn back(aside: &mut Option<(Aside, JoinHandle<CameBack>)>) -> CameBack {
+async fn back(aside: &mut Option<JoinHandle<CameBack>>) -> CameBack {
     match aside {
-        Some((_, running)) => running.await.unwrap_or_else(|_| Err("it broke inside".to_string())),
+        Some(running) => running.await.unwrap_or_else(|_| Err("it broke inside".to_string())),
         None => std::future::pending().await,
     }
 }

@@ -38,7 +38,7 @@ pub enum Event {
     /// What was said in one of them, which goes on now, or why it does not.
     Resumed(Result<Talk, String>),
     /// What had the terminal gave it back.
-    Back(Aside, CameBack),
+    Back(CameBack),
     /// What was shown stands on the screen.
     Drawn,
     /// Time for the next picture of what moves.
@@ -258,7 +258,7 @@ impl State {
             }
             Event::Sessions(listed) => self.listed(listed),
             Event::Resumed(said) => self.resumed(said),
-            Event::Back(aside, came) => self.came_back(&aside, came),
+            Event::Back(came) => self.came_back(came),
             Event::Drawn => self.drawn(),
             Event::Tick => {
                 if self.busy() {

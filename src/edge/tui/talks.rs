@@ -2,7 +2,7 @@
 
 use crate::domain::inert::exact;
 use crate::domain::sexp::plist::Plist;
-use crate::edge::tui::aside::{Aside, CameBack};
+use crate::edge::tui::aside::{Brought, CameBack};
 use crate::edge::tui::kept::Kept;
 use crate::edge::tui::parts::{Said, Talk};
 use crate::edge::tui::state::{Effect, State};
@@ -89,15 +89,16 @@ impl State {
     }
 
     /// Takes what a program of the user's own came back with; nothing of it is sent.
-    pub(super) fn came_back(&mut self, aside: &Aside, came: CameBack) {
+    pub(super) fn came_back(&mut self, came: CameBack) {
         self.changed = true;
-        match (aside, came) {
-            (_, Err(why)) => self.hint(&why),
-            (Aside::Editor(_), Ok(Some(text))) => {
+        match came {
+            Err(why) => self.hint(&why),
+            Ok(Brought::Text(text)) => {
                 self.history.stop();
                 self.input.set(&text);
             }
-            (Aside::Configure, Ok(_)) => {
+            Ok(Brought::Nothing) => self.note(Kind::Note, "Nothing was set up: all stays as it was."),
+            Ok(Brought::SetUp) => {
                 let text = "What was set up counts when the core begins anew: leave with /quit and begin again, or end \
                             the one that runs elsewhere.";
                 let beside = match self.options.as_str() {
@@ -106,7 +107,6 @@ impl State {
                 };
                 self.note(Kind::Note, &format!("{text}{beside}"));
             }
-            (Aside::Editor(_), Ok(None)) => {}
         }
     }
 }
