@@ -835,7 +835,8 @@ fn a_conversation_is_kept_listed_and_gone_on_with_as_private_as_it_was() {
     assert!(screen.contains("   2  2026-11-27 23:15  first") && !screen.contains('\u{202e}'), "{screen}");
     wanted(&mut desk);
     desk.keys("<esc>");
-    for (words, expected) in [("/resume 2", "resume 20261127T231500000Z-9.jsonl"), ("/resume 3", ""), ("/resume x", "")]
+    for (words, expected) in
+        [("/resume 2", "resume 20261127T231500000Z-9.jsonl"), ("/resume 3", "list"), ("/resume x", "")]
     {
         desk.keys(&format!("{words}<enter>"));
         assert_eq!(wanted(&mut desk).concat(), expected, "{words}");
@@ -855,6 +856,43 @@ fn a_conversation_is_kept_listed_and_gone_on_with_as_private_as_it_was() {
     assert!(message.contains(":resumed t"), "nobody knows what it draws on: {message}");
     desk.take(Event::Resumed(Err("no such file".to_string())));
     assert!(desk.screen().contains("no such file"));
+}
+
+#[test]
+fn a_number_that_the_list_did_not_have_shows_how_they_are_numbered_now() {
+    let kept = |name: &str| Kept { name: format!("{name}.jsonl"), title: name.to_string() };
+    let (one, two) = (vec![kept("old")], vec![kept("new"), kept("old")]);
+    // What was listed first, if it was, what is typed, what there is then, and what comes of it.
+    for (listed, typed, now, effect, said) in [
+        (Some(&one), "/resume 2", &two, "list", "the list that you saw had no 2"),
+        (Some(&one), "/resume 3", &two, "list", "there is no conversation 3"),
+        (Some(&one), "/resume 1", &two, "resume old.jsonl", ""),
+        (None, "/resume 3", &two, "list", "there is no conversation 3"),
+        (None, "/resume 2", &two, "listresume old.jsonl", ""),
+        (None, "/resume 1", &vec![], "list", "no conversation is kept yet"),
+    ] {
+        let mut desk = Desk::new(80, 20);
+        if let Some(listed) = listed {
+            desk.keys("/sessions<enter>");
+            desk.take(Event::Sessions(Ok(listed.clone())));
+            desk.keys("<esc>");
+            wanted(&mut desk);
+        }
+        desk.keys(&format!("{typed}<enter>"));
+        let asked = desk.effects.contains(&Effect::Sessions);
+        if asked {
+            desk.take(Event::Sessions(Ok(now.clone())));
+        }
+        assert_eq!(wanted(&mut desk).concat(), effect, "{typed}");
+        let screen = desk.screen();
+        assert!(screen.contains(said), "{typed}: {screen}");
+        assert_eq!(screen.contains("Conversations"), said.contains(['2', '3']), "{typed}: {screen}");
+        // What is shown now has the number.
+        if said.contains("no 2") {
+            desk.keys("<esc>/resume 2<enter>");
+            assert_eq!(wanted(&mut desk), ["resume old.jsonl"]);
+        }
+    }
 }
 
 /// Returns what the core calls a conversation of this name.

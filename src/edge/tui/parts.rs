@@ -96,6 +96,15 @@ pub struct Talk {
     pub said: Vec<Said>,
 }
 
+/// What the conversations are listed for, when it is not to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// The one of this number is gone on with; no list was shown whose number it could be.
+    This(usize),
+    /// A list was shown, and none in it had this number: what it would be now is shown, and not gone on with unseen.
+    Unlisted(usize),
+}
+
 /// What lies over the transcript.
 #[derive(Debug)]
 pub enum Over {

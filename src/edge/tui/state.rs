@@ -9,7 +9,7 @@ use crate::edge::tui::input::Input;
 use crate::edge::tui::kept::Kept;
 use crate::edge::tui::layout::{Areas, areas};
 use crate::edge::tui::names::Names;
-use crate::edge::tui::parts::{Asked, Gates, Over, Plan, Said, Search, Spent, Status, Talk, Turn, What};
+use crate::edge::tui::parts::{Asked, Gates, Over, Plan, Said, Search, Spent, Status, Talk, Turn, Wanted, What};
 use crate::edge::tui::reader::{self, Of, Reader};
 use crate::edge::tui::theme::Theme;
 use crate::edge::tui::transcript::{Kind, Look, Transcript};
@@ -174,8 +174,8 @@ pub struct State {
     pub(super) resumed: bool,
     /// The conversations as they were listed last, the newest first.
     pub(super) kept: Option<Vec<Kept>>,
-    /// The number of the one to go on with as soon as they are listed.
-    pub(super) resuming: Option<usize>,
+    /// What is to be done as soon as they are listed.
+    pub(super) resuming: Option<Wanted>,
     /// The first plan that waits is to be read as soon as it is known which it is.
     pub(super) opening: bool,
     pub(super) effects: Vec<Effect>,

@@ -4,7 +4,7 @@ use crate::domain::inert::exact;
 use crate::domain::sexp::plist::Plist;
 use crate::edge::tui::aside::{Brought, CameBack};
 use crate::edge::tui::kept::Kept;
-use crate::edge::tui::parts::{Said, Talk};
+use crate::edge::tui::parts::{Said, Talk, Wanted};
 use crate::edge::tui::state::{Effect, State};
 use crate::edge::tui::transcript::Kind;
 
@@ -23,10 +23,14 @@ impl State {
             // The number is that of the list which was shown, whatever came since.
             (Ok(number), Some(kept)) if !words.is_empty() => match kept.get(number - 1).cloned() {
                 Some(kept) => self.do_it(Effect::Resume(kept)),
-                None => self.hint("there is no conversation of that number; /sessions lists them"),
+                // There may be more by now.
+                None => {
+                    self.resuming = Some(Wanted::Unlisted(number));
+                    self.do_it(Effect::Sessions);
+                }
             },
             (Ok(number), _) => {
-                self.resuming = Some(number);
+                self.resuming = Some(Wanted::This(number));
                 self.do_it(Effect::Sessions);
             }
         }
@@ -39,22 +43,30 @@ impl State {
             Ok(kept) => kept,
             Err(why) => return self.note(Kind::Warning, &format!("The conversations cannot be read: {why}")),
         };
-        match wanted {
-            Some(number) => match kept.get(number - 1).cloned() {
-                Some(kept) => self.do_it(Effect::Resume(kept)),
-                None => self.hint("no conversation is kept yet"),
+        let hint = match wanted {
+            _ if kept.is_empty() => return self.hint("no conversation is kept yet"),
+            Some(Wanted::This(number)) => match kept.get(number - 1).cloned() {
+                Some(kept) => return self.do_it(Effect::Resume(kept)),
+                None => format!("there is no conversation {number}; these are kept"),
             },
-            None if kept.is_empty() => self.hint("no conversation is kept yet"),
-            None => {
-                let mut text = String::new();
-                for (at, Kept { name, title }) in kept.iter().enumerate() {
-                    let title: String = exact(title).chars().take(TITLE).collect();
-                    text.push_str(&format!("{:>4}  {}  {title}\n", at + 1, began(name)));
-                }
-                text.push_str("\n/resume NUMBER goes on with one; /resume with the newest. Times are in UTC.\n");
-                self.kept = Some(kept);
-                self.read_words("Conversations", &text);
+            Some(Wanted::Unlisted(number)) if number > kept.len() => {
+                format!("there is no conversation {number}; these are kept")
             }
+            Some(Wanted::Unlisted(number)) => {
+                format!("the list that you saw had no {number}; this is how they are numbered now")
+            }
+            None => String::new(),
+        };
+        let mut text = String::new();
+        for (at, Kept { name, title }) in kept.iter().enumerate() {
+            let title: String = exact(title).chars().take(TITLE).collect();
+            text.push_str(&format!("{:>4}  {}  {title}\n", at + 1, began(name)));
+        }
+        text.push_str("\n/resume NUMBER goes on with one; /resume with the newest. Times are in UTC.\n");
+        self.kept = Some(kept);
+        self.read_words("Conversations", &text);
+        if !hint.is_empty() {
+            self.hint(&hint);
         }
     }
 
