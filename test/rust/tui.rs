@@ -667,6 +667,31 @@ fn words_are_searched_for_in_what_was_said() {
 }
 
 #[test]
+fn what_is_on_the_screen_is_found_and_what_is_not_is_said_not_to_be() {
+    let mut desk = Desk::new(90, 20);
+    desk.keys("q<enter>");
+    desk.answer("T1", "Some **bold** text and `code`.", "");
+    assert!(desk.screen().contains("Some bold text and code."));
+    for (keys, said) in [
+        ("<c-f>Some bold", "Enter or Up looks above"),
+        ("<enter>", ""),
+        ("<up>", "nothing more is found"),
+        ("<c-u>and code", "Enter or Up looks above"),
+        ("<up>", ""),
+        ("<c-u>**bold**<enter>", "nothing is found here and above"),
+        ("<down>", "nothing is found here and below"),
+        ("<c-u>q<down>", ""),
+        ("<c-u>", ""),
+    ] {
+        desk.keys(keys);
+        let screen = desk.screen();
+        let foot = screen.lines().last().unwrap_or_default();
+        assert!(foot.contains(said), "{keys}: {screen}");
+        assert_eq!(foot.contains("found") || foot.contains("looks"), !said.is_empty(), "{keys}: {screen}");
+    }
+}
+
+#[test]
 fn the_picture_in_a_usual_window() {
     let mut desk = Desk::new(64, 16);
     desk.hear("(:type :status :payload (:state \"idle\" :pending 0 :focus-title \"Kitchen\" :health \"healthy\"))");

@@ -93,7 +93,7 @@ impl State {
             "search" => {
                 let mut typed = Input::default();
                 typed.insert(words);
-                self.search = Some(Search { words: typed, missed: false });
+                self.search = Some(Search { words: typed, ..Search::default() });
                 self.find(true);
             }
             "reconnect" => {

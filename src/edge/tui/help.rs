@@ -16,7 +16,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("Ctrl+U, Ctrl+K", "cut to the start, to the end of the line"),
     ("Ctrl+W, Ctrl+Y", "cut a word; put back what was cut"),
     ("Ctrl+P", "all commands"),
-    ("Ctrl+F", "search what was said; Up and Down go on"),
+    ("Ctrl+F", "search what was said, as it is shown; Enter or Up looks above, Down below"),
     ("Ctrl+G", "show or hide what the gates said"),
     ("Ctrl+T", "show or fold what models thought"),
     ("Ctrl+B", "show or hide the side panel (also Ctrl+X B)"),

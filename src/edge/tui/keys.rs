@@ -5,7 +5,7 @@ use crate::edge::tui::commands::{completed, found};
 use crate::edge::tui::help::help;
 use crate::edge::tui::input::{Edit, Input};
 use crate::edge::tui::layout::MARK;
-use crate::edge::tui::parts::{Over, Search, What};
+use crate::edge::tui::parts::{CameTo, Over, Search, What};
 use crate::edge::tui::reader::{Asked, Of, TOO_LONG};
 use crate::edge::tui::state::{Effect, State};
 use crate::edge::tui::transcript::Kind;
@@ -188,8 +188,11 @@ impl State {
             KeyCode::Char('f') if control => self.find(true),
             _ => {
                 if let Some(search) = self.search.as_mut() {
-                    search.missed = false;
-                    typed(&mut search.words, key);
+                    let before = search.words.text().len();
+                    // Every key that changes words changes how long they are.
+                    if typed(&mut search.words, key) && search.words.text().len() != before {
+                        search.came_to = CameTo::Unknown;
+                    }
                 }
             }
         }
@@ -203,7 +206,11 @@ impl State {
         }
         let found = self.transcript.find(&look.search, up, &look, height);
         if let Some(search) = self.search.as_mut() {
-            search.missed = !found;
+            search.came_to = match (found, search.came_to) {
+                (true, _) => CameTo::Found,
+                (false, CameTo::Found | CameTo::NoMore) => CameTo::NoMore,
+                (false, CameTo::Unknown | CameTo::Nothing(_)) => CameTo::Nothing(up),
+            };
         }
     }
 
@@ -224,7 +231,7 @@ impl State {
             }
             (KeyCode::Char('p'), true) => self.over = Some(Over::Palette(Input::default(), 0)),
             (KeyCode::Char('b'), true) => self.toggle_panel(),
-            (KeyCode::Char('f'), true) => self.search = Some(Search { words: Input::default(), missed: false }),
+            (KeyCode::Char('f'), true) => self.search = Some(Search::default()),
             (KeyCode::Char('c'), true) => self.control_c(),
             (KeyCode::Char('d'), true) if self.input.is_empty() => self.do_it(Effect::Quit),
             (KeyCode::Char('?'), false) if self.input.is_empty() => self.read_words("Help", &help()),

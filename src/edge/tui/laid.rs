@@ -4,7 +4,7 @@ use crate::domain::inert::exact;
 use crate::edge::tui::markup;
 use crate::edge::tui::theme::Part;
 use crate::edge::tui::transcript::{Entry, Kind, Look};
-use crate::edge::tui::wrap::{Run, plain, untabbed, wrapped};
+use crate::edge::tui::wrap::{Run, columns, plain, untabbed, wrapped};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -47,7 +47,7 @@ pub(super) fn laid_out(entry: &Entry, look: &Look) -> Vec<Line<'static>> {
         lines.push(Line::styled("[interrupted]", style(Part::Warning)));
     }
     if !look.search.is_empty() {
-        lines = lines.into_iter().map(|line| highlighted(line, &look.search, style(Part::Match))).collect();
+        lines = highlighted(lines, &look.search, width, style(Part::Match));
     }
     if !entry.joined && !entry.open {
         lines.push(Line::default());
@@ -55,23 +55,113 @@ pub(super) fn laid_out(entry: &Entry, look: &Look) -> Vec<Line<'static>> {
     lines
 }
 
-/// Marks words, in lower case, wherever they stand in a line.
-pub(super) fn highlighted(line: Line<'static>, words: &str, style: Style) -> Line<'static> {
-    let text = plain(&line);
-    // Lower case may be longer or shorter: then each place is one of a character.
-    let lower: Vec<(usize, char)> =
-        text.char_indices().flat_map(|(at, c)| c.to_lowercase().map(move |lower| (at, lower))).collect();
-    let folded: String = lower.iter().map(|(_, c)| c).collect();
-    let starts: Vec<usize> = folded.char_indices().map(|(at, _)| at).collect();
-    let place = |byte: usize| {
-        let character = starts.partition_point(|start| *start < byte);
-        lower.get(character).map_or(text.len(), |(at, _)| *at)
-    };
-    let found: Vec<(usize, usize)> =
-        folded.match_indices(words).map(|(at, found)| (place(at), place(at + found.len()))).collect();
+/// What stands before a line that goes on: blanks, and the marks of code and of quotations.
+const BEFORE: [char; 3] = [' ', '│', '▎'];
+
+/// A line as words are looked for in it.
+struct Sought {
+    /// Its characters in lower case, each with where the one of the line begins and ends, in bytes.
+    chars: Vec<(char, usize, usize)>,
+    /// The first that is not before what goes on.
+    words: usize,
+    /// A line that follows may go on within a word.
+    full: bool,
+}
+
+/// Where words stand: in which line they begin, and the part of each line from there on.
+pub(super) struct Found {
+    /// The line.
+    pub line: usize,
+    parts: Vec<(usize, usize)>,
+}
+
+/// Finds words, in lower case, as they are shown: also where a line of the screen ends within them. There a blank of the
+/// words is the end of the line, and a word goes on in the next line where there was no room for it.
+pub(super) fn found(lines: &[Line<'static>], words: &str, width: usize) -> Vec<Found> {
+    let words: Vec<char> = words.chars().collect();
+    let Some(first) = words.first() else { return Vec::new() };
+    let lines: Vec<Sought> = lines
+        .iter()
+        .map(|line| {
+            let text = plain(line);
+            // Lower case may be longer or shorter: each of its characters knows the one that it is of.
+            let chars = text
+                .char_indices()
+                .flat_map(|(at, c)| c.to_lowercase().map(move |lower| (lower, at, at + c.len_utf8())))
+                .collect::<Vec<_>>();
+            let words = chars.iter().position(|(c, ..)| !BEFORE.contains(c)).unwrap_or(chars.len());
+            // A character may take two columns.
+            Sought { words, full: columns(&text) + 1 >= width, chars }
+        })
+        .collect();
+    let mut out = Vec::new();
+    for (line, sought) in lines.iter().enumerate() {
+        let mut at = 0;
+        while let Some((c, ..)) = sought.chars.get(at) {
+            let parts = if c == first { reaches(&lines, line, at, &words) } else { None };
+            let Some(parts) = parts else {
+                at += 1;
+                continue;
+            };
+            let end = parts.first().map_or(0, |(_, end)| *end);
+            // What was found is not found again within itself.
+            at = sought.chars.iter().position(|(_, begun, _)| *begun >= end).unwrap_or(sought.chars.len()).max(at + 1);
+            out.push(Found { line, parts });
+        }
+    }
+    out
+}
+
+/// Returns the parts of the lines that the words take up which begin there, if they do.
+fn reaches(lines: &[Sought], line: usize, at: usize, words: &[char]) -> Option<Vec<(usize, usize)>> {
+    let (mut line, mut at, mut parts) = (line, at, Vec::new());
+    let mut part: Option<(usize, usize)> = None;
+    let mut wanted = words.iter().peekable();
+    while let Some(word) = wanted.peek().map(|word| **word) {
+        let here = lines.get(line)?;
+        match here.chars.get(at) {
+            Some((c, begun, end)) if *c == word => {
+                part = Some((part.map_or(*begun, |(begun, _)| begun), *end));
+                at += 1;
+                wanted.next();
+            }
+            Some(_) => return None,
+            None => {
+                // An empty line parts what is above it from what is below.
+                let next = lines.get(line + 1).filter(|next| next.words < next.chars.len())?;
+                if word == ' ' {
+                    wanted.next();
+                } else if !here.full {
+                    return None;
+                }
+                parts.push(part.take().unwrap_or((0, 0)));
+                (line, at) = (line + 1, next.words);
+            }
+        }
+    }
+    parts.extend(part);
+    Some(parts)
+}
+
+/// Marks words, in lower case, wherever they stand in some lines.
+pub(super) fn highlighted(lines: Vec<Line<'static>>, words: &str, width: usize, style: Style) -> Vec<Line<'static>> {
+    let mut places = vec![Vec::new(); lines.len()];
+    for found in found(&lines, words, width) {
+        for (number, part) in found.parts.iter().enumerate() {
+            if let Some(places) = places.get_mut(found.line + number) {
+                places.push(*part);
+            }
+        }
+    }
+    lines.into_iter().zip(places).map(|(line, places)| marked(line, places, style)).collect()
+}
+
+/// Marks parts of a line.
+fn marked(line: Line<'static>, mut found: Vec<(usize, usize)>, style: Style) -> Line<'static> {
     if found.is_empty() {
         return line;
     }
+    found.sort_unstable();
     let (mut spans, mut at) = (Vec::new(), 0);
     for span in line.spans {
         let (begun, ends) = (at, at + span.content.len());
@@ -90,5 +180,5 @@ pub(super) fn highlighted(line: Line<'static>, words: &str, style: Style) -> Lin
         at = ends;
     }
     spans.retain(|span| !span.content.is_empty());
-    Line::from(spans)
+    Line { spans, ..line }
 }

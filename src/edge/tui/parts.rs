@@ -117,12 +117,26 @@ pub enum Over {
 }
 
 /// What is searched for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Search {
     /// What was typed of it.
     pub words: Input,
-    /// The last look found nothing more.
-    pub missed: bool,
+    /// What came of looking for these words.
+    pub came_to: CameTo,
+}
+
+/// What came of looking for words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CameTo {
+    /// Nobody has looked.
+    #[default]
+    Unknown,
+    /// They were found.
+    Found,
+    /// They were found before, and are not there again.
+    NoMore,
+    /// They were not found, upwards or else downwards.
+    Nothing(bool),
 }
 
 /// What the calls of models of this conversation came to.

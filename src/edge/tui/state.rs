@@ -9,7 +9,9 @@ use crate::edge::tui::input::Input;
 use crate::edge::tui::kept::Kept;
 use crate::edge::tui::layout::{Areas, areas};
 use crate::edge::tui::names::Names;
-use crate::edge::tui::parts::{Asked, Gates, Over, Plan, Said, Search, Spent, Status, Talk, Turn, Wanted, What};
+use crate::edge::tui::parts::{
+    Asked, CameTo, Gates, Over, Plan, Said, Search, Spent, Status, Talk, Turn, Wanted, What,
+};
 use crate::edge::tui::reader::{self, Of, Reader};
 use crate::edge::tui::theme::Theme;
 use crate::edge::tui::transcript::{Kind, Look, Transcript};
@@ -96,6 +98,8 @@ pub enum Effect {
     Quit,
 }
 
+/// So many characters of words are looked for, the first.
+const SOUGHT: usize = 200;
 /// So many conversations of before are remembered, whose turns may go on.
 const EARLIER: usize = 16;
 
@@ -297,7 +301,8 @@ impl State {
 
     /// Returns how the transcript is laid out.
     pub fn look(&self) -> Look {
-        let search = self.search.as_ref().map(|search| search.words.text().to_lowercase());
+        let search = self.search.as_ref().map(|search| search.words.text().chars().take(SOUGHT));
+        let search = search.map(|words| words.flat_map(char::to_lowercase).collect::<String>());
         Look {
             width: usize::from(self.areas().transcript.width),
             theme: self.theme,
@@ -488,7 +493,10 @@ impl State {
                 words.insert(&text.replace(['\n', '\r'], " "))
             }
             (Some(Over::Plans(_)), _) => true,
-            (None, Some(search)) => search.words.insert(&text.replace(['\n', '\r'], " ")),
+            (None, Some(search)) => {
+                search.came_to = CameTo::Unknown;
+                search.words.insert(&text.replace(['\n', '\r'], " "))
+            }
             (None, None) => {
                 self.history.stop();
                 self.input.insert(text)

@@ -2,7 +2,7 @@
 
 use crate::domain::inert::exact;
 use crate::domain::sexp::plist::Plist;
-use crate::edge::tui::aside::{Brought, CameBack};
+use crate::edge::tui::aside::{Aside, Brought, CameBack};
 use crate::edge::tui::kept::Kept;
 use crate::edge::tui::parts::{Said, Talk, Wanted};
 use crate::edge::tui::state::{Effect, State};

@@ -3,9 +3,8 @@
 //! Of all that lies above nothing is measured: a place is an entry and a line in it, and what is shown is laid out from
 //! there. So a key costs the same however long the transcript is.
 
-use crate::edge::tui::laid::laid_out;
+use crate::edge::tui::laid::{found, laid_out};
 use crate::edge::tui::theme::Theme;
-use crate::edge::tui::wrap::plain;
 use ratatui::text::Line;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -89,6 +88,8 @@ pub struct Transcript {
     first: EntryId,
     bytes: usize,
     place: Place,
+    /// The line in which words were found last, as long as they are looked for in the same look.
+    hit: Option<(EntryId, usize)>,
     /// Entries went because there were too many.
     pub forgotten: bool,
     look: Option<Look>,
@@ -102,6 +103,7 @@ impl Default for Transcript {
             first: 0,
             bytes: 0,
             place: Place::End,
+            hit: None,
             forgotten: false,
             look: None,
             laid: HashMap::new(),
@@ -180,6 +182,7 @@ impl Transcript {
         {
             self.place = Place::At(self.first, 0);
         }
+        self.hit = self.hit.filter(|(id, _)| *id >= self.first);
     }
 
     /// Says that no more of an entry comes.
@@ -227,6 +230,7 @@ impl Transcript {
         (self.first, self.bytes, self.place, self.forgotten) = (self.end(), 0, Place::End, false);
         self.entries.clear();
         self.laid.clear();
+        self.hit = None;
     }
 
     /// Whether the end is looked at.
@@ -236,13 +240,14 @@ impl Transcript {
 
     /// Looks at the end again.
     pub fn to_end(&mut self) {
-        self.place = Place::End;
+        (self.place, self.hit) = (Place::End, None);
     }
 
     /// Lays out as said; what was laid out otherwise is forgotten.
     fn take_look(&mut self, look: &Look) {
         if self.look.as_ref() != Some(look) {
             self.laid.clear();
+            self.hit = None;
             self.look = Some(look.clone());
         }
     }
@@ -297,6 +302,7 @@ impl Transcript {
     /// Moves what is looked at by lines, up when they are negative.
     pub fn scroll(&mut self, by: isize, look: &Look, height: usize) {
         self.take_look(look);
+        self.hit = None;
         let (mut id, line) = self.top(look, height);
         let mut line = line as isize + by;
         while line < 0 && id > self.first {
@@ -340,32 +346,48 @@ impl Transcript {
         (id, have.saturating_sub(height))
     }
 
-    /// Looks for words, in lower case, from what is looked at: upwards, or downwards. Returns whether they were found.
+    /// Returns the first line below what is looked at.
+    fn below(&mut self, look: &Look, height: usize) -> (EntryId, usize) {
+        let ((mut id, mut line), mut room) = (self.top(look, height), height);
+        while id < self.end() {
+            let here = self.lines(id, look).len().saturating_sub(line);
+            if here > room {
+                return (id, line + room);
+            }
+            (room, id, line) = (room - here, id + 1, 0);
+        }
+        (id, 0)
+    }
+
+    /// Looks for words, in lower case, as they are shown: upwards or downwards from where they were found last, or else
+    /// from what is looked at, all of which is looked through. Returns whether they were found.
+    ///
+    /// What stands on the screen may not stand so in the text as it came: each entry is laid out for it.
     pub fn find(&mut self, words: &str, up: bool, look: &Look, height: usize) -> bool {
         self.take_look(look);
-        let (id, line) = self.top(look, height);
         let (first, end) = (self.first, self.end());
-        let ids: Box<dyn Iterator<Item = EntryId>> =
-            if up { Box::new((first..=id.min(end.saturating_sub(1))).rev()) } else { Box::new(id..end) };
-        for at in ids {
-            let holds = self.get(at).is_some_and(|entry| entry.text.to_lowercase().contains(words));
-            if !holds {
-                continue;
+        let hit = match (up, self.hit) {
+            (true, before) => {
+                let before = before.unwrap_or_else(|| self.below(look, height));
+                let mut ids = (first..end.min(before.0 + 1)).rev();
+                ids.find_map(|id| {
+                    let lines = self.lines(id, look);
+                    let places = found(&lines, words, look.width).into_iter().rev();
+                    places.map(|found| (id, found.line)).find(|place| *place < before)
+                })
             }
-            let lines = self.lines(at, look);
-            let fits = |n: &usize| {
-                let here = lines.get(*n).is_some_and(|line| plain(line).to_lowercase().contains(words));
-                let new = at != id || if up { *n < line } else { *n > line };
-                here && new
-            };
-            let range = 0..lines.len();
-            let found = if up { range.rev().find(fits) } else { range.into_iter().find(fits) };
-            if let Some(found) = found {
-                self.place = Place::At(at, found);
-                return true;
+            (false, last) => {
+                let from = last.map(|(id, line)| (id, line + 1)).unwrap_or_else(|| self.top(look, height));
+                (from.0..end).find_map(|id| {
+                    let lines = self.lines(id, look);
+                    let places = found(&lines, words, look.width).into_iter();
+                    places.map(|found| (id, found.line)).find(|place| *place >= from)
+                })
             }
-        }
-        false
+        };
+        let Some((id, line)) = hit else { return false };
+        (self.place, self.hit) = (Place::At(id, line), hit);
+        true
     }
 }
 
@@ -373,6 +395,7 @@ impl Transcript {
 mod tests {
     use super::*;
     use crate::edge::tui::laid::highlighted;
+    use crate::edge::tui::wrap::plain;
     use ratatui::style::Style;
     use ratatui::text::Span;
 
@@ -454,11 +477,12 @@ mod tests {
         assert!(!transcript.find("note 4", true, &look, 3) && !transcript.find("note 4", false, &look, 3));
         assert!(transcript.find("note", false, &look, 3));
         assert_eq!(shown(&mut transcript, &look, 1), ["· note 5"]);
-        let line =
-            highlighted(Line::from(vec![Span::raw("ein GRÖ"), Span::raw("SSE İx")]), "größe", Style::new().bold());
+        let one = |spans: Vec<Span<'static>>, words: &str| {
+            highlighted(vec![Line::from(spans)], words, 20, Style::new().bold()).remove(0)
+        };
+        let line = one(vec![Span::raw("ein GRÖ"), Span::raw("SSE İx")], "größe");
         assert_eq!(line.spans.len(), 2);
-        let line =
-            highlighted(Line::from(vec![Span::raw("ein GRÖ"), Span::raw("SSE x")]), "grösse", Style::new().bold());
+        let line = one(vec![Span::raw("ein GRÖ"), Span::raw("SSE x")], "grösse");
         let marked: Vec<&str> = line
             .spans
             .iter()
@@ -466,6 +490,64 @@ mod tests {
             .map(|span| span.content.as_ref())
             .collect();
         assert_eq!(marked, ["GRÖ", "SSE"]);
+    }
+
+    #[test]
+    fn what_is_shown_is_found_without_its_marks_and_over_the_ends_of_lines() {
+        let text = "Some **bold** text and `code`.\n\n- a list of\n  columns of a term\n\n> quoted words are long as well\n\n```\nlet unbroken = abcdefghijklmnopqrstuvwxyz;\n```\n";
+        let mut transcript = Transcript::default();
+        transcript.push(Kind::Answer, text);
+        transcript.push(Kind::Note, "one\ntwo");
+        for width in [12, 13, 17, 24, 80] {
+            for (words, there) in [
+                ("some bold text", true),
+                ("bold text and code.", true),
+                ("columns of a term", true),
+                ("list of columns", true),
+                ("quoted words are long as well", true),
+                ("let unbroken = abcdefghijklmnopqrstuvwxyz;", true),
+                ("one two", true),
+                ("**bold**", false),
+                ("onetwo", false),
+                ("text andcode", false),
+                ("code. a list", false),
+                ("well let", false),
+                ("", false),
+            ] {
+                let look = Look { search: words.to_string(), ..look(width) };
+                for up in [true, false] {
+                    transcript.to_end();
+                    transcript.scroll(if up { 1 } else { -100 }, &look, 4);
+                    assert_eq!(transcript.find(words, up, &look, 4), there, "“{words}” in {width}, up: {up}");
+                    // It is there once.
+                    assert!(!transcript.find(words, up, &look, 4), "“{words}” in {width}, up: {up}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_stands_in_the_window_is_found_each_in_its_turn_and_both_of_its_lines_are_marked() {
+        let mut transcript = Transcript::default();
+        transcript.push(Kind::Note, "first word");
+        transcript.push(Kind::Note, "second word");
+        transcript.push(Kind::Note, "the last word of it");
+        let look = Look { search: "word".to_string(), ..look(40) };
+        let hit = |transcript: &Transcript| transcript.hit.map(|(id, _)| id);
+        for (up, found) in [(true, Some(2)), (true, Some(1)), (true, Some(0)), (true, None), (false, Some(1))] {
+            assert_eq!(transcript.find("word", up, &look, 20), found.is_some());
+            assert_eq!(hit(&transcript), found.or(Some(0)));
+            transcript.visible(&look, 20);
+            assert!(transcript.at_end(), "all of it is shown");
+        }
+        // What is looked for anew is looked for from the window on.
+        let other = Look { search: "last word".to_string(), width: 10, theme: Theme::Dark, ..look };
+        assert!(transcript.find("last word", true, &other, 20));
+        let marked = transcript.visible(&other, 20);
+        let style = Theme::Dark.style(crate::edge::tui::theme::Part::Match);
+        let marked = marked.iter().flat_map(|line| &line.spans).filter(|span| span.style.bg == style.bg);
+        let marked: Vec<&str> = marked.map(|span| span.content.as_ref()).collect();
+        assert_eq!(marked, ["last", "word"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::edge::tui::commands::found;
 use crate::edge::tui::input::Input;
 use crate::edge::tui::layout::{Areas, MARK};
 use crate::edge::tui::panel;
-use crate::edge::tui::parts::Over;
+use crate::edge::tui::parts::{CameTo, Over};
 use crate::edge::tui::reader::{Asked, BELOW, HANG, Of, Reader, TOO_LONG};
 use crate::edge::tui::state::{Linked, State};
 use crate::edge::tui::theme::{Part, Theme};
@@ -82,7 +82,7 @@ fn draw_input(frame: &mut Frame<'_>, state: &State, area: Rect) {
     };
     if input.is_empty() && state.over.is_none() {
         let words = match &state.search {
-            Some(_) => "search; Up and Down go on, Esc ends",
+            Some(_) => "search; Enter or Up looks above, Down below, Esc ends",
             None => "ask something, or / for a command",
         };
         let room = usize::from(rows.width.saturating_sub(MARK));
@@ -167,9 +167,15 @@ fn foot(state: &State, width: u16) -> Line<'static> {
         1 => parts.push("1 plan waits".to_string()),
         more => parts.push(format!("{more} plans wait")),
     }
-    if state.search.as_ref().is_some_and(|search| search.missed) {
-        parts.push("nothing more is found".to_string());
-    }
+    let searched = state.search.as_ref().filter(|search| !search.words.is_empty());
+    let searched = searched.and_then(|search| match search.came_to {
+        CameTo::Unknown => Some("Enter or Up looks above, Down below"),
+        CameTo::Found => None,
+        CameTo::NoMore => Some("nothing more is found"),
+        CameTo::Nothing(true) => Some("nothing is found here and above"),
+        CameTo::Nothing(false) => Some("nothing is found here and below"),
+    });
+    parts.extend(searched.map(str::to_string));
     if !state.transcript.at_end() {
         parts.push("more below (Esc)".to_string());
     }
