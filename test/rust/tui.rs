@@ -759,6 +759,16 @@ fn the_side_panel_in_a_wide_window() {
         assert!(desk.screen().contains(marked), "{status}: {}", desk.screen());
     }
     desk.keys("<c-b>");
+    // It is not listed any more then; what is told of it says what became of it.
+    for (status, marked) in
+        [("pending", "? Run: ls"), ("denied", "✗ Run: ls"), ("done", "✓ Run: ls"), ("stale", "✗ Run")]
+    {
+        desk.effects.clear();
+        desk.hear(&format!("(:type :event :payload (:action :plan-changed :plan (:id \"P1\" :status \"{status}\")))"));
+        let number = asked(&desk, ":action :plans");
+        reply(&mut desk, number, ":plans ()");
+        assert!(desk.screen().contains(marked), "{status}: {}", desk.screen());
+    }
     assert!(!desk.screen().contains("Protection"));
 }
 

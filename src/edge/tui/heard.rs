@@ -38,8 +38,9 @@ impl State {
                     let session = message.get("meta").and_then(|meta| meta.text_at("session-id"));
                     self.parked(payload.get("plan").unwrap_or(&empty), session);
                 }
-                let plan = payload.get("plan").and_then(|plan| plan.text_at("id"));
-                self.decided.retain(|decided| Some(decided.as_str()) != plan);
+                let plan = payload.get("plan").unwrap_or(&empty);
+                self.decided.retain(|decided| Some(decided.as_str()) != plan.text_at("id"));
+                self.became(plan);
                 self.ask("plans", Plist::new(), What::Plans);
             }
             ("event", Some("leaving")) => {}
@@ -71,6 +72,20 @@ impl State {
         let text =
             format!("Waits for you{whose}: {id}, {title}. /plans shows what would happen, to approve or deny it.");
         self.note(Kind::Warning, &text);
+    }
+
+    /// Notes what became of the action of a plan: one that was decided is not listed any more.
+    fn became(&mut self, plan: &Sexp) {
+        let (Some(id), Some(status)) = (plan.text_at("id"), plan.text_at("status")) else { return };
+        let verdict = match status {
+            "pending" => return,
+            "approved" | "done" => "pass",
+            _ => "deny",
+        };
+        for act in self.gates.last.iter_mut().filter(|act| act.plan.as_deref() == Some(id)) {
+            act.verdict = verdict.to_string();
+            self.changed = true;
+        }
     }
 
     fn turn_started(&mut self, payload: &Sexp, session: Option<&str>) {
