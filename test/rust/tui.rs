@@ -253,6 +253,7 @@ fn a_question_that_was_lost_is_asked_again_by_its_name_and_no_other() {
     desk.answer("T4", "It is ten.", "");
     let screen = desk.screen();
     assert!(screen.contains("This was asked before") && screen.contains("It is ten."), "{screen}");
+    assert!(screen.contains("To ask it anew, send it again"), "nobody here gave it a name: {screen}");
     assert_eq!(wanted(&mut desk), ["keep 2"], "nothing is known of what was said before");
     assert!(!desk.state.busy());
     lose(&mut desk);

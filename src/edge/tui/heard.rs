@@ -237,6 +237,10 @@ impl State {
             };
             self.note(kind, notice);
         }
+        if payload.get("before").is_some() {
+            // What was said just now speaks of names, which questions have that nobody here gave one.
+            self.note(Kind::Note, "To ask it anew, send it again: Up brings it back. What you type is a new question.");
+        }
         for other in payload.list_at("others") {
             let text = |key: &str| other.text_at(key).unwrap_or_default();
             self.note(Kind::Foot, &format!("Another answer, of {} ({}):", text("model"), text("provider")));

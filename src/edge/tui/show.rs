@@ -74,7 +74,10 @@ pub fn answer(title: &str, payload: &Sexp) -> String {
             rows("checks", &|check| {
                 let text = |key: &str| check.text_at(key).unwrap_or_default();
                 let repair = Some(text("repair")).filter(|repair| !repair.is_empty());
-                let repair = repair.map(|repair| format!("\n  {repair}")).unwrap_or_default();
+                // The core knows no commands of this client.
+                let asks = text("name") == "memex" && text("repair").contains("MEMEX_DIR");
+                let here = if asks { " Here /setup asks for the folder." } else { "" };
+                let repair = repair.map(|repair| format!("\n  {repair}{here}")).unwrap_or_default();
                 format!("{}: {}: {}{repair}", text("word"), text("title"), text("detail"))
             })
         ),
@@ -199,6 +202,14 @@ mod tests {
             ("Context", "(:lines (\"It is near.\"))", "It is near."),
             ("Why", "(:text \"The vault asked.\")", "The vault asked."),
             ("Log", "nil", "There is nothing."),
+            (
+                "Health",
+                "(:verdict \"It works in part.\" :checks ((:name \"memex\" :title \"Memex\" :word \"degraded\" :detail \
+                 \"no folder is set\" :repair \"Set MEMEX_DIR.\") (:name \"git\" :title \"Git\" :word \"degraded\" :detail \
+                 \"too old\" :repair \"Install it.\")))",
+                "It works in part.\n\ndegraded: Memex: no folder is set\n  Set MEMEX_DIR. Here /setup asks for the folder.\n\
+                 degraded: Git: too old\n  Install it.",
+            ),
             ("Models", "(:providers ((:name \"recall\" :state :ready :place :builtin)))", "recall: ready, builtin    "),
         ] {
             assert_eq!(answer(title, &read(payload)), expected);
