@@ -759,7 +759,6 @@ fn the_side_panel_in_a_wide_window() {
         desk.hear(&format!("(:type :response :payload (:action :plans :request {number} :plans ({plan})))"));
         assert!(desk.screen().contains(marked), "{status}: {}", desk.screen());
     }
-    desk.keys("<c-b>");
     // It is not listed any more then; what is told of it says what became of it.
     for (status, marked) in
         [("pending", "? Run: ls"), ("denied", "✗ Run: ls"), ("done", "✓ Run: ls"), ("stale", "✗ Run")]
@@ -770,6 +769,7 @@ fn the_side_panel_in_a_wide_window() {
         reply(&mut desk, number, ":plans ()");
         assert!(desk.screen().contains(marked), "{status}: {}", desk.screen());
     }
+    desk.keys("<c-b>");
     assert!(!desk.screen().contains("Protection"));
 }
 
@@ -1071,4 +1071,18 @@ fn what_is_said_after_the_questions_is_true() {
         let screen = desk.screen();
         assert!(screen.contains(said) && !screen.contains(not), "{screen}");
     }
+}
+
+#[test]
+fn the_help_is_broken_between_words_and_the_log_is_opened_at_its_newest_line() {
+    let mut desk = Desk::new(60, 12);
+    desk.keys("?");
+    let screen = desk.screen();
+    assert!(screen.contains("\\ line: what was typed before"), "{screen}");
+    desk.keys("<esc>/log<enter>");
+    let number = asked(&desk, ":action :log");
+    let lines: String = (0..40).map(|line| format!("(:at \"9:00\" :level \"info\" :text \"line {line}.\")")).collect();
+    reply(&mut desk, number, &format!(":lines ({lines})"));
+    let screen = desk.screen();
+    assert!(screen.contains("line 39.") && !screen.contains("line 1."), "{screen}");
 }

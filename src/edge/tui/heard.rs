@@ -374,7 +374,13 @@ impl State {
                     self.note(Kind::Note, text);
                 }
             }
-            What::Show(title) => self.read_words(title, &show::answer(title, payload)),
+            What::Show(title) => {
+                self.read_words(title, &show::answer(title, payload));
+                // Its newest line is the last.
+                if title == "Log" {
+                    self.scroll(isize::MAX / 2);
+                }
+            }
         }
     }
 

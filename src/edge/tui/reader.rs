@@ -5,7 +5,7 @@
 
 use crate::domain::inert::exact;
 use crate::edge::tui::input::Input;
-use crate::edge::tui::wrap::{Fold, folds, untabbed};
+use crate::edge::tui::wrap::{Fold, folds, folds_at_blanks, untabbed};
 
 /// Of a text that is read at most so many bytes are shown: more than any plan may have.
 const LONGEST: usize = 8 << 20;
@@ -202,7 +202,12 @@ impl Reader {
     /// Returns the lines for a width.
     pub fn lines(&mut self, width: usize) -> &[Fold] {
         if self.laid.as_ref().is_none_or(|(of, _)| *of != width) {
-            self.laid = Some((width, folds(&self.text, width, HANG)));
+            let laid = match self.of {
+                // Of a plan not one blank is left out of sight.
+                Of::Plan { .. } | Of::Preview { .. } => folds(&self.text, width, HANG),
+                Of::Words => folds_at_blanks(&self.text, width, HANG),
+            };
+            self.laid = Some((width, laid));
         }
         self.laid.as_ref().map_or(&[], |(_, lines)| lines)
     }

@@ -96,6 +96,38 @@ pub fn folds(text: &str, width: usize, hang: usize) -> Vec<Fold> {
     out
 }
 
+/// Breaks text where it does not fit, behind a blank where there is one; what goes on stands `hang` columns in.
+pub fn folds_at_blanks(text: &str, width: usize, hang: usize) -> Vec<Fold> {
+    let mut out = Vec::new();
+    let mut begun = 0;
+    for line in text.split_inclusive('\n') {
+        let shown = begun + line.trim_end_matches('\n').len();
+        let (mut start, mut goes_on, mut used) = (begun, false, 0);
+        // Behind the last blank that follows a word, and the columns up to there.
+        let (mut blank, mut words): (Option<(usize, usize)>, bool) = (None, false);
+        for (at, piece) in text.get(begun..shown).unwrap_or_default().grapheme_indices(true) {
+            let (at, wide) = (begun + at, piece.width());
+            let room = if goes_on { width.saturating_sub(hang) } else { width }.max(1);
+            // One that fits nowhere stands alone; a blank at the end has no need of room.
+            if used > 0 && used + wide > room && piece != " " {
+                let (cut, before) = blank.take().unwrap_or((at, used));
+                let seen = text.get(start..cut).unwrap_or_default().trim_end_matches(' ').len();
+                out.push(Fold { start, shown: start + seen, end: cut, goes_on });
+                (start, goes_on, used, words) = (cut, true, used - before, cut < at);
+            }
+            used += wide;
+            if piece == " " && words {
+                blank = Some((at + 1, used));
+            }
+            words |= piece != " ";
+        }
+        let seen = text.get(start..shown).unwrap_or_default().trim_end_matches(' ').len();
+        out.push(Fold { start, shown: start + seen, end: begun + line.len(), goes_on });
+        begun += line.len();
+    }
+    out
+}
+
 /// One piece of a line that is being broken.
 struct Piece<'a> {
     text: &'a str,
@@ -208,5 +240,32 @@ mod tests {
             assert_eq!(at, text.len(), "{text:?} in {width}");
         }
         assert_eq!(folds("abcde", 3, 1).iter().filter(|fold| fold.goes_on).count(), 1);
+    }
+
+    #[test]
+    fn text_of_our_own_is_broken_behind_blanks_and_nothing_of_it_is_lost() {
+        for (text, width, lines) in [
+            ("one two three", 8, vec!["one two", "three"]),
+            ("one two three", 7, vec!["one two", "three"]),
+            ("one two three", 6, vec!["one", "two", "thre", "e"]),
+            ("  Up    from the first", 12, vec!["  Up    from", "the first"]),
+            ("    abcdefgh", 6, vec!["    ab", "cdef", "gh"]),
+            ("abcdefgh ij", 4, vec!["abcd", "ef", "gh", "ij"]),
+            ("a   b\n\nc ", 2, vec!["a", "b", "", "c"]),
+            ("漢字 漢", 5, vec!["漢字", "漢"]),
+            ("漢", 1, vec!["漢"]),
+            ("", 4, vec![]),
+        ] {
+            let folds = folds_at_blanks(text, width, 2);
+            let shown: Vec<&str> = folds.iter().map(|fold| &text[fold.start..fold.shown]).collect();
+            assert_eq!(shown, lines, "{text:?} in {width}");
+            let mut at = 0;
+            for fold in folds {
+                assert_eq!(fold.start, at, "{text:?} in {width}");
+                assert!(text[fold.shown..fold.end].trim().is_empty(), "{text:?} in {width}");
+                at = fold.end;
+            }
+            assert_eq!(at, text.len(), "{text:?} in {width}");
+        }
     }
 }
