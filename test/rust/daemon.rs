@@ -1,11 +1,12 @@
 //! The built program as a daemon: it owns the store, serves who joins it, hears signals, and loses nothing.
 
-use crate::cli::{Ran, program, run};
+use crate::cli::{Ran, at_terminal, program, run};
 use crate::runtime::{Client, approve, mark_done, settings, text};
 use crate::support::engine::Home;
 use crate::support::fake_server::{Dialect, FakeServer, Reply};
+use crate::support::skip::skipped;
 use passepartout::domain::sexp::plist::Plist;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -173,6 +174,39 @@ fn a_daemon_that_is_told_to_end_in_the_middle_of_a_turn_ends_in_time_and_says_so
     let asked: Ran = child.wait_with_output().expect("it ends").into();
     assert!(asked.status == 1 && !asked.err.contains("panic"), "{asked:?}");
     assert_eq!(run(&home, &["memory", "verify"]).status, 0);
+}
+
+#[test]
+fn each_form_of_a_repl_has_its_own_answer_when_a_plan_of_it_was_decided_elsewhere() {
+    for decision in ["approve", "deny"] {
+        let home = home();
+        let mut daemon = Daemon::owning(&home);
+        let mut repl = program(&home);
+        let mut repl = repl.args(["repl", "--json"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut repl = repl.spawn().expect("it runs");
+        let (mut typed, out) = (repl.stdin.take().expect("a pipe"), repl.stdout.take().expect("a pipe"));
+        let mut lines = BufReader::new(out).lines();
+        let mut evaluate = |form: &str| -> serde_json::Value {
+            writeln!(typed, "{form}").expect("it is read");
+            let line = lines.next().expect("it answers").expect("a line");
+            serde_json::from_str(&line).unwrap_or_else(|why| panic!("{line}: {why}"))
+        };
+        let waits = evaluate("(setq garden 3)");
+        if waits.to_string().contains("cannot be confined") {
+            skipped(waits);
+            return;
+        }
+        let plan = waits["plans"][0].as_str().unwrap_or_else(|| panic!("{waits}")).to_string();
+        let ran = at_terminal(&home, &format!("plans {decision} {plan}"), &format!("{plan}\n"));
+        assert!(matches!((decision, ran.status), ("approve", 0) | ("deny", _)), "{}{}", ran.out, ran.err);
+        for (form, value) in [("(+ 1 1)", "2"), ("(+ 2 1)", "3")] {
+            let came = evaluate(form);
+            assert_eq!(came["value"].as_str().map(str::trim), Some(value), "{decision} {form}: {came}");
+        }
+        drop(typed);
+        assert!(repl.wait().expect("it ends").code().is_some());
+        daemon.end("-TERM");
+    }
 }
 
 #[test]

@@ -235,6 +235,32 @@ pub struct Turned {
     pub before: bool,
 }
 
+/// Which turn is waited for: in this conversation others begin as well, as when a plan of it is approved elsewhere.
+#[derive(Clone, Copy)]
+enum Awaited<'a> {
+    /// The one that answers what was sent.
+    Answer,
+    /// The one that decides about a plan, or says why it does not.
+    Decision(&'a str),
+    /// One that tells what came of work that was handed over.
+    Report,
+}
+
+impl Awaited<'_> {
+    /// Returns whether it is the one that begins.
+    fn is(self, started: &Sexp) -> bool {
+        let (decides, follows) = (started.list_at("decides"), started.text_at("follows").is_some());
+        match self {
+            Awaited::Answer => decides.is_empty() && !follows,
+            Awaited::Decision(plan) => {
+                let named = |id: &Sexp| id.as_text().is_some_and(|id| id.eq_ignore_ascii_case(plan));
+                decides.iter().any(named) || (decides.is_empty() && !follows)
+            }
+            Awaited::Report => decides.is_empty() && follows,
+        }
+    }
+}
+
 /// An owner of which nothing is asked: what it says meanwhile is read all the same, so that it does not pile up there.
 pub struct Idle {
     wake: oneshot::Sender<()>,
@@ -350,7 +376,7 @@ impl Owner {
         let payload = payload.list("pictures", pictures);
         let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
         self.event("user-input", payload).await?;
-        self.turn().await
+        self.turn(Awaited::Answer).await
     }
 
     /// Goes on with a conversation by a question with a name, and waits for what came of it.
@@ -379,7 +405,7 @@ impl Owner {
         let payload = payload.maybe("once", once);
         let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
         self.event("user-input", payload).await?;
-        self.turn().await
+        self.turn(Awaited::Answer).await
     }
 
     /// Waits for what came of a task that was handed over.
@@ -387,7 +413,7 @@ impl Owner {
     /// # Errors
     /// When the owner ended.
     pub async fn report(&mut self) -> Result<Turned, Failure> {
-        self.turn().await
+        self.turn(Awaited::Report).await
     }
 
     /// Has a line of a REPL carried out, and waits for what came of it.
@@ -398,7 +424,7 @@ impl Owner {
         let payload = Plist::new().text("code", line);
         let payload = payload.maybe("project", project.map(|path| path.to_string_lossy().into_owned()));
         self.event("repl-eval", payload).await?;
-        self.turn().await
+        self.turn(Awaited::Answer).await
     }
 
     /// Gives what is asked from here on a preset.
@@ -427,7 +453,7 @@ impl Owner {
         }
         self.event("plan-displayed", named()).await?;
         self.event("approval", named()).await?;
-        self.turn().await
+        self.turn(Awaited::Decision(&plan.id.0)).await
     }
 
     /// Denies a plan, and stops there if that is wanted; waits for what came of it.
@@ -437,7 +463,7 @@ impl Owner {
     pub async fn deny(&mut self, plan: &str, reason: &str, stop: bool) -> Result<Turned, Failure> {
         let denial = Plist::new().text("plan", plan).text("reason", reason).flag("stop", stop);
         self.event("denial", denial).await?;
-        self.turn().await
+        self.turn(Awaited::Decision(plan)).await
     }
 
     /// Has a command carried out that writes; see [`at_owner`]. Paths among its words must be absolute.
@@ -497,8 +523,8 @@ impl Owner {
         }
     }
 
-    /// Waits for the end of the turn that was set off.
-    async fn turn(&mut self) -> Result<Turned, Failure> {
+    /// Waits for the end of the turn that was set off. From its beginning on it is known by its name.
+    async fn turn(&mut self, awaited: Awaited<'_>) -> Result<Turned, Failure> {
         let (turn, text, others) = (String::new(), String::new(), Vec::new());
         let (plans, status) = (Vec::new(), String::new());
         let mut told = Turned {
@@ -518,7 +544,9 @@ impl Owner {
             let (kind, payload) = self.next().await?;
             let turn = payload.text_at("turn").unwrap_or_default();
             match (kind.as_str(), payload.name_at("action")) {
-                ("event", Some("turn-started")) if told.turn.is_empty() => told.turn = turn.to_string(),
+                ("event", Some("turn-started")) if told.turn.is_empty() && awaited.is(&payload) => {
+                    told.turn = turn.to_string();
+                }
                 ("event", Some("act")) if turn == told.turn => doing::told(&payload),
                 ("stream-chunk", _) if turn == told.turn => {
                     told.text.push_str(payload.text_at("text").unwrap_or_default());
@@ -619,6 +647,41 @@ pub(super) mod tests {
             let failed = owner.report().await.err().expect("nothing came of it");
             assert_eq!((owner.is_gone(), failed.text.contains(says)), (gone, true), "{sent:?}: {}", failed.text);
             assert!(failed.text.contains("before you ask again"), "{}", failed.text);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_turn_of_somebody_else_in_the_same_conversation_is_not_taken_for_the_answer() {
+        let told = |turn: &str, more: &str, says: &str| {
+            let started = format!("(:type :event :payload (:action :turn-started :turn \"{turn}\"{more}))");
+            let chunk = format!("(:type :stream-chunk :payload (:turn \"{turn}\" :text \"{says}\"))");
+            let done = "(:type :response :payload (:action :turn-done :turn";
+            [started, chunk, format!("{done} \"{turn}\" :status \"answered\"))")]
+        };
+        let decided = || told("T2", " :follows \"T1\" :decides (\"P1\")", "decided");
+        let reported = || told("T3", " :follows \"T1\"", "reported");
+        let answered = || told("T4", "", "answered");
+        let refused = || told("T5", " :decides (\"P1\")", "not yours");
+        type Asked = for<'a> fn(&'a mut Owner) -> futures_util::future::LocalBoxFuture<'a, Result<Turned, Failure>>;
+        let evaluate: Asked = |owner| Box::pin(owner.evaluate("(+ 1 1)", None));
+        let ask: Asked = |owner| Box::pin(owner.ask("and now?", None, None, &[]));
+        let report: Asked = |owner| Box::pin(owner.report());
+        let deny: Asked = |owner| Box::pin(owner.deny("p1", "no", false));
+        for (asked, heard, turn, text) in [
+            (evaluate, [decided(), answered()], "T4", "answered"),
+            (evaluate, [reported(), answered()], "T4", "answered"),
+            (evaluate, [refused(), answered()], "T4", "answered"),
+            (ask, [decided(), answered()], "T4", "answered"),
+            (report, [decided(), reported()], "T3", "reported"),
+            (deny, [reported(), decided()], "T2", "decided"),
+            (deny, [reported(), refused()], "T5", "not yours"),
+        ] {
+            let (mut owner, mut theirs) = owner();
+            for message in heard.iter().flatten() {
+                write(&mut theirs, message).await.expect("it is taken");
+            }
+            let turned = asked(&mut owner).await.unwrap_or_else(|failed| panic!("{}", failed.text));
+            assert_eq!((turned.turn.as_str(), turned.text.as_str()), (turn, text));
         }
     }
 
