@@ -10,30 +10,56 @@ use std::path::Path;
 /// # Errors
 /// What the system says, and when a link lies in its place: it would be lost, or led to a file that others read.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    put(path, text, File::sync_all)?;
+    File::open(folder)?.sync_all()
+}
+
+/// Does the same in a folder that is there, and does not wait for the disk: it outlives this process, and not a cut of the
+/// power.
+///
+/// # Errors
+/// As [`replace`], and when there is no such folder.
+pub fn replace_soon(path: &Path, text: &str) -> io::Result<()> {
+    put(path, text, |_| Ok(()))
+}
+
+/// Removes a file that may be there.
+///
+/// # Errors
+/// What the system says.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn put(path: &Path, text: &str, settle: fn(&File) -> io::Result<()>) -> io::Result<()> {
+    let folder = folder_of(path);
     if let Ok(to) = fs::read_link(path) {
         let to = to.display();
         let text =
             format!("it is a link to {to} and stays as it is; write into that file yourself, or remove the link");
         return Err(io::Error::other(text));
     }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mut new = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_os_string();
     new.push(format!(".{}.new", std::process::id()));
     let new = folder.join(new);
     // What lies there of a process that was killed is neither written through nor taken over with its mode.
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
+    remove(&new)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&new, path));
+    let written = file.write_all(text.as_bytes()).and_then(|()| settle(&file)).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
         // What could not be written whole is not left behind; it may hold keys.
         let _ = fs::remove_file(&new);
     }
-    written?;
-    File::open(folder)?.sync_all()
+    written
 }
 
 #[cfg(test)]

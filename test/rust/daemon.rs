@@ -210,6 +210,41 @@ fn each_form_of_a_repl_has_its_own_answer_when_a_plan_of_it_was_decided_elsewher
 }
 
 #[test]
+fn every_call_of_a_model_is_in_the_ledger_however_a_daemon_ends() {
+    const ASKED: usize = 3;
+    for signal in ["-TERM", "-KILL"] {
+        let home = home();
+        let server = FakeServer::start((0..ASKED).map(|_| Reply::nothing()));
+        let mut daemon = Daemon::with(asking(&home, &server));
+        let ask = |number: usize| {
+            let mut child = program(&home);
+            child.args(["send", &format!("question {number}")]).stdin(Stdio::null());
+            let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+            assert!(server.wait_asked(&format!("question {number}")), "{number}");
+            child
+        };
+        let asked: Vec<Child> = (0..ASKED).map(ask).collect();
+        // They would go on by asking the next owner, which would be another question.
+        let ended: Vec<Ran> = {
+            match signal {
+                "-KILL" => {
+                    daemon.child.kill().expect("it can be killed");
+                    daemon.child.wait().expect("it ends");
+                }
+                _ => assert!(daemon.end(signal) < Duration::from_secs(2)),
+            }
+            asked.into_iter().map(|child| child.wait_with_output().expect("it ends").into()).collect()
+        };
+        let requests = server.requests().len();
+        let mut daemon = Daemon::with(asking(&home, &server));
+        let costs = run(&home, &["costs", "--json"]).json();
+        assert_eq!(costs["all"]["calls"].as_u64(), Some(requests as u64), "{signal}: {costs} {ended:?}");
+        assert!(requests >= ASKED, "{signal}");
+        daemon.end("-TERM");
+    }
+}
+
+#[test]
 fn a_daemon_that_was_killed_is_started_again_and_knows_its_plans() {
     let home = home();
     let server = FakeServer::start([mark_done(), Reply::answer(Dialect::OpenAi, &["It waits."], &[])]);

@@ -146,6 +146,103 @@ async fn a_call_that_nobody_waits_for_any_more_is_written_down_with_a_guess() {
     assert!(guess > Micros(4_096 * 15), "the answer may have been long: {guess}");
 }
 
+/// Begins a question that nobody answers, and returns when its model was asked.
+async fn unanswered(engine: &Arc<Engine>, server: &FakeServer) -> tokio::task::JoinHandle<()> {
+    let before = server.requests().len();
+    let engine = engine.clone();
+    let turn = tokio::spawn(async move { drop(engine.ask(ask("and now?"), engine.new_turn(), &mut |_| {}).await) });
+    while server.requests().len() == before {
+        tokio::task::yield_now().await;
+    }
+    turn
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_turn_ends_behind_the_store_stands_in_the_ledger() {
+    let home = Home::new(&[("home.org", NOTES)]);
+    set_prices(&home, PRICES);
+    let server = FakeServer::start([says("Blue."), Reply::nothing()]);
+    let engine = home.served(&server, &["fake"], false).await;
+    first(&home, &engine).await;
+    let turn = unanswered(&engine, &server).await;
+    engine.close().await;
+    turn.abort();
+    assert!(turn.await.is_err());
+    drop(engine);
+    assert!(!home.store().join("calls").exists(), "nothing is left to be found");
+    let engine = home.served(&server, &["fake"], false).await;
+    let found = calls(&engine).await;
+    let stopped: Vec<&Call> = found.iter().filter(|call| call.status == "stopped").collect();
+    assert_eq!((found.len(), stopped.len()), (2, 1), "{found:?}");
+    assert!(matches!(stopped[0].cost, Cost::Guessed(guess) if guess > Micros(4_096 * 15)), "{stopped:?}");
+    engine.close().await;
+}
+
+/// How the file of the calls that are under way is found by the next start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// The store had no time for what is in it.
+    Alone,
+    /// The store took it, and the program ended before the file was removed.
+    Twice,
+    Torn,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_was_under_way_in_the_end_is_found_once_and_what_cannot_be_read_opens_no_cap() {
+    let cap = [("DAY_BUDGET_USD", "5")];
+    for (found, stand) in [(Found::Alone, 2), (Found::Twice, 2), (Found::Torn, 1)] {
+        let home = Home::new(&[("home.org", NOTES)]);
+        set_prices(&home, PRICES);
+        let server = FakeServer::start([says("Blue."), Reply::nothing(), says("Still blue.")]);
+        let engine = capped(&home, &server, &cap).await;
+        let (file, database) = (home.store().join("calls"), home.store().join("memory.sqlite"));
+        assert!(!file.exists());
+        let turn = unanswered(&engine, &server).await;
+        let noted = std::fs::read_to_string(&file).expect("it was noted before it was sent");
+        assert_eq!(noted.lines().count(), 1, "{noted}");
+        if found != Found::Twice {
+            let deaf = "CREATE TRIGGER deaf BEFORE INSERT ON records WHEN NEW.kind = 'call' \
+                        BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END";
+            let database = rusqlite::Connection::open(&database).expect("the database opens");
+            database.busy_timeout(std::time::Duration::from_secs(10)).expect("it waits");
+            database.execute_batch(deaf).expect("it is made");
+        }
+        engine.close().await;
+        turn.abort();
+        assert!(turn.await.is_err());
+        drop(engine);
+        match found {
+            Found::Alone => assert_eq!(std::fs::read_to_string(&file).expect("it stays"), noted),
+            Found::Twice => std::fs::write(&file, &noted).expect("a file"),
+            Found::Torn => std::fs::write(&file, &noted[..noted.len() / 2]).expect("a file"),
+        }
+        if found != Found::Twice {
+            let database = rusqlite::Connection::open(&database).expect("the database opens");
+            database.execute_batch("DROP TRIGGER deaf").expect("it is there");
+        }
+        let engine = under(&home, &server, &cap).await;
+        let known = calls(&engine).await;
+        assert_eq!(known.len(), stand, "{found:?}: {known:?}");
+        assert_eq!(known[0].status == "stopped", found != Found::Torn, "{found:?}: {known:?}");
+        assert!(!file.exists(), "{found:?}");
+        let report = home.ask(&engine, "and then?").await.0.report;
+        let notice = report.notice.unwrap_or_default();
+        assert_eq!(report.ending == Ending::Answered, found != Found::Torn, "{found:?}: {notice}");
+        assert_eq!(server.requests().len(), 3 - usize::from(found == Found::Torn), "{found:?}");
+        if found == Found::Torn {
+            assert!(notice.contains("what was spent is not known") && notice.contains("calls.unreadable"), "{notice}");
+            engine.close().await;
+            std::fs::remove_file(home.store().join("calls.unreadable")).expect("it was put aside");
+            let engine = under(&home, &server, &cap).await;
+            assert_eq!(home.ask(&engine, "and at last?").await.0.report.ending, Ending::Answered);
+            engine.close().await;
+        } else {
+            engine.close().await;
+        }
+    }
+}
+
 /// A refusal as a whole is free; once the model may have begun, nobody knows what it came to.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failure_is_free_only_where_nothing_was_begun() {

@@ -141,6 +141,9 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     let read = tokio::task::spawn_blocking(move || load(opened, keep, &shape, &stop));
     let (opened, loaded, intents) = read.await.map_err(|_| "reading the store broke".to_string())??;
     let Opened { store, trouble, beside } = opened;
+    // Who only looks on asks no model.
+    let own = beside.is_none() && !matches!(keep, Keep::ToRead | Keep::Examine);
+    let noted = store.path().filter(|_| own);
     let memory = Memory::restore(loaded.view, loaded.log);
     let complaints = notify.clone();
     let complaint_clock = clock.clone();
@@ -259,6 +262,7 @@ pub async fn start_found(boot: Boot, opened: Opened, stop: Arc<AtomicBool>) -> R
     engine.set_up_cascade();
     let cascade = engine.cascade.read().clone();
     engine.load_factors(&cascade).await;
+    engine.find_calls(noted).await;
     engine.load_spent().await;
     engine.set_up_embedding(keep != Keep::InMemory);
     Ok(engine)

@@ -5,8 +5,10 @@ pub mod costs;
 pub mod prices;
 mod record;
 mod sums;
+mod under_way;
 
 use crate::domain::id::SessionId;
+use crate::domain::label::Privacy;
 use crate::domain::memory::store::NewRecord;
 use crate::domain::money::caps::{Accounts, Caps, Held, Wanted};
 use crate::domain::money::prices::Price;
@@ -20,9 +22,13 @@ use crate::edge::engine::Engine;
 use crate::edge::engine::delegation::shown_in;
 use crate::edge::engine::record::kind;
 use crate::edge::provider::cascade::Metered;
+use crate::edge::random;
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use std::sync::Arc;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 /// An answer is taken to have so many tokens, thoughts included, until it is known.
 pub const ANSWER: u64 = 4_096;
@@ -69,12 +75,32 @@ pub(in crate::edge) struct Ledger {
     summed: tokio::sync::Mutex<sums::Summed>,
     /// What was spent, as caps see it; or why that is not known.
     accounts: Mutex<Result<Accounts, String>>,
+    /// Calls that are not over.
+    under_way: Mutex<under_way::UnderWay>,
+    /// The folder of the store, where what is not in the ledger is noted; of a store of somebody else there is none.
+    folder: OnceLock<PathBuf>,
+    /// Held while that is noted.
+    noting: Mutex<()>,
+    /// Why calls of an earlier process are not known, if so.
+    lost: Mutex<Option<String>>,
+    /// It was said that calls cannot be noted.
+    told: AtomicBool,
 }
 
 impl Default for Ledger {
     fn default() -> Ledger {
         let accounts = Mutex::new(Ok(Accounts::default()));
-        Ledger { unwritten: Mutex::default(), writing: Default::default(), summed: Default::default(), accounts }
+        Ledger {
+            unwritten: Mutex::default(),
+            writing: Default::default(),
+            summed: Default::default(),
+            accounts,
+            under_way: Mutex::default(),
+            folder: OnceLock::new(),
+            noting: Mutex::default(),
+            lost: Mutex::default(),
+            told: AtomicBool::default(),
+        }
     }
 }
 
@@ -99,6 +125,10 @@ pub(super) struct Open<'a> {
     session: SessionId,
     behalf: Arc<Behalf>,
     at: jiff::Timestamp,
+    /// By which it is found again when this program ends before it is over.
+    name: String,
+    /// Its number among those that are under way; 0 before it is one of them.
+    number: u64,
     estimate: Cost,
     /// What is held for it.
     held: Option<Held>,
@@ -181,9 +211,39 @@ impl Open<'_> {
         }
     }
 
+    /// Takes note of it beside the store before anything of it is sent: also when this program is killed it counts.
+    ///
+    /// # Errors
+    /// When the ledger is closed, or when it cannot be noted and must be known by its `caps`.
+    async fn begin(&mut self, caps: &Caps) -> Result<(), String> {
+        let call = record::kept(&self.stopped(), &self.name);
+        let begun = self.engine.ledger.under_way.lock().begin(call);
+        let begun = begun.ok_or_else(|| "this program ends".to_string());
+        let noted = match begun {
+            Ok(number) => {
+                self.number = number;
+                let noted = self.engine.clone().note_calls().await;
+                noted.or_else(|why| if caps.any() && !caps::is_free(self.estimate) { Err(why) } else { Ok(()) })
+            }
+            Err(why) => Err(why),
+        };
+        if noted.is_err() {
+            // Nothing of it was sent.
+            self.closed = true;
+            self.engine.ledger.under_way.lock().end(self.number);
+            self.engine.let_go(self.held.take());
+        }
+        noted
+    }
+
     fn note(&mut self, call: &Call) {
         self.closed = true;
-        self.engine.settle(self.held.take(), call);
+        // What was not over when the ledger was closed stands there as it was then.
+        let mut under_way = self.engine.ledger.under_way.lock();
+        if under_way.end(self.number) {
+            self.engine.settle(self.held.take(), call, &self.name);
+        }
+        drop(under_way);
         self.behalf.spent.lock().take(call);
         *self.came.lock() = Some(Ended { usage: call.usage, cost: call.cost, left: self.left });
     }
@@ -202,6 +262,16 @@ impl Drop for Open<'_> {
             drop(runtime.spawn(async move { engine.write_ledger().await }));
         }
     }
+}
+
+/// Returns a new name for a call; an empty one, which is nobody's, where the system gives no random bytes.
+fn new_name() -> String {
+    random::bytes::<12>().map(|bytes| random::hex(&bytes)).unwrap_or_default()
+}
+
+/// Returns the name of a call as it is kept.
+fn name_of(body: &Value) -> Option<&str> {
+    body["name"].as_str()
 }
 
 fn word(kind: &ProviderErrorKind) -> &'static str {
@@ -234,9 +304,13 @@ impl Engine {
         let at = self.clock.now();
         let wanted = self.wanted(provider, prompt, session, behalf)?;
         let estimate = wanted.estimate;
+        let caps = behalf.caps(&self.config.caps);
         let held = Some(self.hold_for_call(wanted, behalf).await?);
-        let (session, behalf, came) = (session.clone(), behalf.clone(), Came::default());
-        Ok(Open { provider, engine, session, behalf, at, estimate, held, came, left: true, closed: false })
+        let (session, behalf, came, name) = (session.clone(), behalf.clone(), Came::default(), new_name());
+        let (number, left, closed) = (0, true, false);
+        let mut open = Open { provider, engine, session, behalf, at, name, number, estimate, held, came, left, closed };
+        open.begin(&caps).await?;
+        Ok(open)
     }
 
     /// Returns what a call would need of the caps.
@@ -282,7 +356,7 @@ impl Engine {
 
     /// Writes calls down, in their order.
     pub async fn write_down(&self, calls: impl IntoIterator<Item = Call>) {
-        let records: Vec<NewRecord> = calls.into_iter().map(|call| record::kept(&call)).collect();
+        let records: Vec<NewRecord> = calls.into_iter().map(|call| record::kept(&call, &new_name())).collect();
         self.ledger.unwritten.lock().extend(records);
         let _ = self.write_ledger().await;
     }
@@ -311,11 +385,18 @@ impl Engine {
         }
         self.archive.append(waiting).await.map_err(|why| {
             let text = format!("the ledger could not be written, {count} calls wait to be: {why}");
-            self.say(LogLevel::Error, &text);
+            self.ledger_says(LogLevel::Error, &text);
             LedgerError
         })?;
         self.ledger.unwritten.lock().drain(..count);
+        // What cannot be noted was said.
+        let _ = self.note_calls().await;
         Ok(())
+    }
+
+    /// Logs a line about the ledger, in which no note is named.
+    fn ledger_says(&self, level: LogLevel, text: &str) {
+        self.say_of(level, Privacy::Open, text);
     }
 
     /// Reads the ledger, newest calls first, down to the record behind which it is known already, or until `go_on` has

@@ -553,7 +553,8 @@ impl Engine {
         if let Ok(workers) = &self.workers {
             workers.end_all().await;
         }
-        let _ = self.write_ledger().await;
+        // Turns that were told to end may end only behind the store: what they asked models is written down before.
+        self.close_ledger().await;
         self.archive.close().await;
         let deck = self.deck.clone();
         // Behind the store, which does not wait for another disk; what was stopped is written down behind its turn.

@@ -36,7 +36,8 @@ impl Engine {
 
     /// Says why the ledger of this store is not at hand, if so.
     fn unbooked(&self) -> Option<String> {
-        self.store_trouble.as_ref().map(|trouble| trouble.text.clone()).or(self.beside.clone())
+        let trouble = self.store_trouble.as_ref().map(|trouble| trouble.text.clone());
+        trouble.or(self.beside.clone()).or_else(|| self.ledger.lost.lock().clone())
     }
 
     async fn spent_today(&self) -> Result<Accounts, String> {
@@ -161,17 +162,24 @@ impl Engine {
         }
     }
 
+    /// Gives back what was held for a call that was not made.
+    pub(super) fn let_go(&self, held: Option<Held>) {
+        if let (Ok(accounts), Some(held)) = (self.ledger.accounts.lock().as_mut(), held) {
+            accounts.settle(held, Cost::Known(Micros::default()));
+        }
+    }
+
     /// Counts what a call cost in place of what was held for it, and has it written down; nobody reads between the two.
-    pub(super) fn settle(&self, held: Option<Held>, call: &Call) {
+    pub(super) fn settle(&self, held: Option<Held>, call: &Call, name: &str) {
         let mut accounts = self.ledger.accounts.lock();
-        self.ledger.unwritten.lock().push(record::kept(call));
+        self.ledger.unwritten.lock().push(record::kept(call, name));
         if let (Ok(accounts), Some(held)) = (accounts.as_mut(), held) {
             accounts.settle(held, call.cost);
         }
     }
 }
 
-fn is_free(estimate: Cost) -> bool {
+pub(super) fn is_free(estimate: Cost) -> bool {
     estimate == Cost::Known(Micros::default())
 }
 
@@ -222,7 +230,7 @@ mod tests {
             attempts: 1,
             cost,
         };
-        engine.settle(Some(held.expect("there is no cap")), &call);
+        engine.settle(Some(held.expect("there is no cap")), &call, "");
     }
 
     #[track_caller]

@@ -7,8 +7,8 @@ use crate::domain::work::Work;
 use crate::edge::engine::record::{kind, lean};
 use serde_json::{Value, json};
 
-/// Returns what is stored of a call.
-pub(super) fn kept(call: &Call) -> NewRecord {
+/// Returns what is stored of a call; by its name it is known when it was noted beside the store as well.
+pub(super) fn kept(call: &Call, name: &str) -> NewRecord {
     let cost = match call.cost {
         Cost::Known(amount) => json!({ "known": amount.0 }),
         Cost::Guessed(amount) => json!({ "guessed": amount.0 }),
@@ -18,7 +18,7 @@ pub(super) fn kept(call: &Call) -> NewRecord {
     let body = json!({
         "provider": call.provider, "model": call.model, "work": call.work.name(), "skill": call.skill,
         "heading": call.heading, "usage": usage, "status": call.status, "http": call.http,
-        "attempts": call.attempts, "cost": cost,
+        "attempts": call.attempts, "cost": cost, "name": Some(name).filter(|name| !name.is_empty()),
     });
     NewRecord { at: call.at, kind: kind::CALL.to_string(), key: call.session.clone(), body: lean(body) }
 }
@@ -84,7 +84,7 @@ mod tests {
                 attempts: 2,
                 cost,
             };
-            let NewRecord { at, kind, key, body } = kept(&call);
+            let NewRecord { at, kind, key, body } = kept(&call, "abc");
             let record = Record { seq: 1, at, kind, key, body };
             assert_eq!(read(&record).as_ref(), Some(&call));
             for name in ["provider", "model", "work", "status", "attempts"] {
