@@ -313,6 +313,34 @@ fn a_conversation_that_cannot_be_named_so_is_refused_and_the_connection_lives() 
 }
 
 #[test]
+fn an_event_that_begins_nothing_is_answered_and_the_connection_lives() {
+    let home = Home::new(&[("home.org", TILES)]);
+    let server = FakeServer::start([says(&["Here."])]);
+    let (_owner, at) = owner(&home, Some(&server));
+    let mut program = Program::join(&home, at, "");
+    for (event, says) in [
+        (":sensor :user-inptu :text \"hello\"", "there is no sensor user-inptu"),
+        (":sensor :heartbeat", "the sensor heartbeat is not for this client to send"),
+        (":sensor :buffer-update :file \"home.org\"", "the sensor buffer-update is not for this client to send"),
+        (":text \"hello\"", "an event names its sensor"),
+        (":sensor :user-input", "the sensor user-input needs a text, :text"),
+        (":sensor :user-command", "the sensor user-command needs a text, :line"),
+        (":sensor :repl-eval", "the sensor repl-eval needs a text, :code"),
+    ] {
+        program.send(&format!("(:type :event :meta (:session-id \"one\") :payload ({event}))"));
+        let refused = program.wait(event, |message| action(message) == Some("protocol-error"));
+        assert!(refused.text_at("text").is_some_and(|why| why.contains(says)), "{event}: {refused}");
+        assert_eq!(
+            program.heard.iter().filter(|message| action(message) == Some("turn-started")).count(),
+            0,
+            "{event}"
+        );
+    }
+    program.say("hello");
+    assert_eq!((program.turn_done().text_at("status"), server.requests().len()), (Some("answered"), 1));
+}
+
+#[test]
 fn nobody_who_does_not_prove_itself_is_told_more_than_a_nonce() {
     let home = Home::new(&[("home.org", TILES)]);
     let (_owner, at) = owner(&home, None);

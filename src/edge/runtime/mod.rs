@@ -37,10 +37,11 @@ mod told;
 mod uprooted;
 
 use crate::domain::id::{NodeId, SessionId, TurnId};
+use crate::domain::inert::exact;
 use crate::domain::port::LogLevel;
 use crate::domain::sexp::plist::Plist;
 use crate::domain::sexp::reader::Sexp;
-use crate::domain::signal::Origin;
+use crate::domain::signal::{Origin, Sensor};
 use crate::edge::engine::decisions::MAY_NOT_DECIDE;
 use crate::edge::engine::delegation::Reported;
 use crate::edge::engine::turns::Decided;
@@ -304,6 +305,30 @@ fn steps(payload: &Sexp) -> (Vec<(String, String)>, Option<String>) {
     }
 }
 
+/// Of what a client calls a sensor so many characters are said again.
+const SENSOR: usize = 40;
+
+/// Returns what a client calls a sensor, as it can be said.
+fn named(sensor: &str) -> String {
+    exact(&sensor.chars().take(SENSOR).collect::<String>())
+}
+
+/// Returns why an event is none: it names no sensor, or lacks what its sensor needs. Who sent it would else wait for the
+/// turn that it begins.
+fn says_nothing(payload: &Sexp) -> Option<String> {
+    let Some(sensor) = payload.name_at("sensor") else {
+        return Some("an event names its sensor, such as :sensor :user-input; nothing was begun".to_string());
+    };
+    let needed = match sensor {
+        "user-input" => "text",
+        "user-command" => "line",
+        "repl-eval" => "code",
+        _ => return None,
+    };
+    let lacks = payload.text_at(needed).is_none();
+    lacks.then(|| format!("the sensor {sensor} needs a text, :{needed}; nothing was begun"))
+}
+
 impl Loop {
     fn new(
         engine: Arc<Engine>,
@@ -507,6 +532,9 @@ impl Loop {
             // Here, in the loop: who asks wants to know that it runs.
             return channel.outbox.send("event", None, Plist::new().keyword("action", pulse::ALIVE));
         }
+        if let Some(why) = says_nothing(payload) {
+            return channel.refuse(Some(&origin.session.0), why);
+        }
         if self.turns_away(channel, &origin, payload) {
             return;
         }
@@ -588,11 +616,17 @@ impl Loop {
                 }
             }
             other => {
-                let name = other.unwrap_or("without a name").to_string();
+                // Without one it has been answered.
+                let name = named(other.unwrap_or_default());
                 self.engine.say(
                     LogLevel::Warning,
                     &format!("a client sent the sensor {name}, which is raised here only; it is ignored"),
                 );
+                let why = match Sensor::parse(&name) {
+                    Some(_) => format!("the sensor {name} is not for this client to send; nothing was begun"),
+                    None => format!("there is no sensor {name}; nothing was begun"),
+                };
+                channel.refuse(Some(&origin.session.0), why);
             }
         }
     }
