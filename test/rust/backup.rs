@@ -83,6 +83,27 @@ fn a_backup_is_taken_while_the_store_is_in_use_and_has_no_keys() {
 }
 
 #[test]
+fn what_stays_in_the_stores_folder_is_named() {
+    let (home, _) = home();
+    run(&home, &["ask", "what is due?"]);
+    let store = home.store();
+    std::fs::create_dir(store.join("conversations")).expect("a folder");
+    for name in ["cookie", "key.pem", "clients", "calls.unreadable"] {
+        std::fs::write(store.join(name), "x").expect("a file");
+    }
+    let (file, ran) = backup(&home, "one.tar", &[]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let left = ran.json()["left_out"].to_string();
+    for name in ["conversations", "cookie", "key.pem", "clients", "calls.unreadable"] {
+        assert!(left.contains(&format!("{}: ", store.join(name).display())), "{name}: {left}");
+        assert!(!names(&file).iter().any(|found| found.contains(name)), "{name}");
+    }
+    for own in ["memory.sqlite", "memory.log", "/lock: ", "/socket: "] {
+        assert!(!left.contains(own), "{own}: {left}");
+    }
+}
+
+#[test]
 fn a_backup_that_lies_among_the_notes_does_not_hold_itself() {
     let (home, _) = home();
     let (file, ran) = backup(&home, "memex/sub/own.tar", &["--memex"]);

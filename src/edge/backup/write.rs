@@ -16,6 +16,15 @@ const ENV: &str = "settings/.env";
 /// At most so many bytes of it are looked through for them.
 const LONGEST_ENV: u64 = 1 << 20;
 
+/// What lies in the store's folder and belongs to its machine, and what it is without it.
+const STAYS: [(&str, &str); 5] = [
+    ("calls", "it says which models are being asked"),
+    ("clients", "it says whose keys are let in on this machine; elsewhere they are let in again"),
+    ("conversations", "conversations of passepartout tui stay on this machine; copy the folder to have them elsewhere"),
+    ("cookie", "it is the cookie of this machine; elsewhere a new one is made"),
+    ("key.pem", "it is the key of this machine; elsewhere a new one is made, with another fingerprint"),
+];
+
 /// What is saved.
 #[derive(Clone, Debug)]
 pub struct Sources {
@@ -140,6 +149,7 @@ impl Archive {
         } else {
             self.left_out.push(format!("{}: there is no store", sources.store.display()));
         }
+        self.name_what_stays(&sources.store);
         for (n, place) in sources.memex.iter().enumerate() {
             let below = format!("memex/{n}");
             if place.is_file() {
@@ -152,6 +162,26 @@ impl Archive {
             }
         }
         Ok(())
+    }
+
+    /// Names what else lies in the store's folder: it stays there.
+    fn name_what_stays(&mut self, store: &Path) {
+        let entries: Vec<fs::DirEntry> = fs::read_dir(store).into_iter().flatten().flatten().collect();
+        let mut names: Vec<String> =
+            entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        for name in names {
+            let own = |own: &std::ffi::OsString| own.to_string_lossy() == name.as_str();
+            // The rest of what is copied or is made anew at each start.
+            let kept = name == "memory.log" || name == "lock" || name == "socket" || name.starts_with("memory.sqlite");
+            let damaged = name.starts_with("memory.sqlite.");
+            if (kept && !damaged) || self.own.iter().any(own) {
+                continue;
+            }
+            let why =
+                STAYS.iter().find(|(known, _)| *known == name).map_or("it is no part of the store", |(_, why)| why);
+            self.left_out.push(format!("{}: {why}", store.join(&name).display()));
+        }
     }
 
     fn take_settings(&mut self, folder: &Path, keys: bool) -> Result<(), String> {
