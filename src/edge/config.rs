@@ -3,11 +3,13 @@
 //! What wins, first to last: options of the command line or of Emacs, the environment, the `.env` file, the default.
 //! `docs/manual.org` has the table of every name.
 
+use crate::domain::inert::exact;
 use crate::domain::label::PrivacyTag;
 use crate::domain::money::Micros;
 use crate::domain::money::caps::Caps;
 use crate::domain::org::property::Inheritance;
 use crate::domain::preset::{Preset, Said};
+use crate::domain::query::error::nearest;
 use crate::domain::route::Slot;
 use crate::domain::scope::Level;
 use crate::domain::sexp::reader::Sexp;
@@ -15,7 +17,7 @@ use crate::domain::tool::server::MOST_SERVERS;
 use crate::domain::turn::consensus::MOST;
 use crate::edge::embed::{Backend, EmbeddingSetting};
 use crate::edge::mcp::setting::{self, Around, ServerSetting};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -421,6 +423,9 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("HTTP_PROXY", "the system's proxy settings are used"),
 ];
 
+/// Of so many names that are none of a setting it is said.
+const UNKNOWN: usize = 10;
+
 /// Folders and options that come from outside: the environment, or a test.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
@@ -503,6 +508,7 @@ impl Config {
                 BTreeMap::new()
             }
         };
+        let in_file: BTreeSet<String> = variables.keys().cloned().collect();
         for (name, reason) in IGNORED {
             if variables.contains_key(*name) || (*name != "HTTP_PROXY" && surroundings.variables.contains_key(*name)) {
                 notices.push(format!("{name} is ignored: {reason}."));
@@ -573,7 +579,32 @@ impl Config {
         };
         config.take_variables(&variables);
         config.read_servers(&variables, &surroundings.variables);
+        let unknown = config.unknown_among(&in_file);
+        config.notices.extend(unknown);
         config
+    }
+
+    /// Says of each name in the `.env` file of the settings folder that it is none of a setting.
+    pub fn unknown_names(&self) -> Vec<String> {
+        let read = crate::edge::secret::read_env_file(&self.settings.join(".env")).unwrap_or_default();
+        self.unknown_among(&read.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// Who mistypes the name of a cap must not believe that it holds.
+    fn unknown_among(&self, names: &BTreeSet<String>) -> Vec<String> {
+        let servers = || self.mcp_servers.iter().flat_map(|server| &server.declared.variables);
+        let is_known = |name: &str| {
+            READ.contains(&name)
+                || IGNORED.iter().any(|(ignored, _)| *ignored == name)
+                // A provider that Emacs declares may have any name.
+                || name.ends_with("_API_KEY")
+                || servers().any(|(variable, given)| variable == name && given.is_none())
+        };
+        let said = |name: &String| {
+            let meant = nearest(name, READ.iter().copied()).map(|meant| format!(" {meant} may be meant."));
+            format!("{} in .env is no setting, and changes nothing.{}", exact(name), meant.unwrap_or_default())
+        };
+        names.iter().filter(|name| !is_known(name)).take(UNKNOWN).map(said).collect()
     }
 
     fn take_variables(&mut self, variables: &BTreeMap<String, String>) {

@@ -255,6 +255,30 @@ fn a_repl_beside_another_is_evaluated_by_the_one_that_owns_the_store() {
 }
 
 #[test]
+fn a_name_in_the_settings_file_that_is_no_setting_is_said_with_what_may_be_meant() {
+    let home = home();
+    let folder = home.folder.path().join("config/passepartout");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join(".env");
+    for (line, said) in [
+        ("DAY_BUDGT_USD=1", &["DAY_BUDGT_USD in .env is no setting", "DAY_BUDGET_USD may be meant"][..]),
+        ("NONSENSE_KEY=hunter2", &["NONSENSE_KEY in .env is no setting"]),
+        ("export PLAN_HUORS=3", &["PLAN_HUORS in .env is no setting", "PLAN_HOURS may be meant"]),
+        ("DAY_BUDGET_USD=1\nMINE_API_KEY=x\n# DAY_BUDGT_USD=1", &[]),
+    ] {
+        std::fs::write(&file, format!("{line}\n")).expect("a file");
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is ours");
+        let told = run(&home, &["doctor", "--json"]).json();
+        let checks = told["checks"].as_array().expect("checks");
+        let settings = checks.iter().find(|check| check["title"] == "Settings").expect("it looks");
+        let detail = settings["detail"].as_str().unwrap_or_default();
+        assert!(said.iter().all(|words| detail.contains(words)), "{line}: {settings}");
+        assert_eq!(detail.contains("is no setting"), !said.is_empty(), "{line}: {settings}");
+        assert!(!detail.contains("hunter2"), "{settings}");
+    }
+}
+
+#[test]
 fn a_question_is_read_wherever_it_stands() {
     let home = home();
     let memex = home.file("");

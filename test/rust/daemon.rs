@@ -306,6 +306,39 @@ fn settings_are_read_anew_and_what_cannot_be_taken_is_named_without_a_secret() {
 }
 
 #[test]
+fn what_is_wrong_with_settings_or_port_is_in_the_log_of_a_daemon_that_keeps_its_lines() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = taken.local_addr().expect("an address").to_string();
+    for (listen, words) in [
+        (at.as_str(), "nobody can connect by the network: something else listens at"),
+        ("foo", "Nothing is listened for: “foo” is no address with a port"),
+    ] {
+        let home = home();
+        let mut command = program(&home);
+        command.arg("daemon").env("PASSEPARTOUT_LISTEN", listen);
+        let mut daemon = Daemon::start(command);
+        daemon.wait(words);
+        daemon.end("-TERM");
+        while let Ok(line) = daemon.lines.recv() {
+            daemon.said.push(line);
+        }
+        assert_eq!(daemon.said.iter().filter(|line| line.contains(words)).count(), 1, "{:?}", daemon.said);
+    }
+}
+
+#[test]
+fn a_text_is_endorsed_by_whoever_owns_the_store() {
+    let home = home();
+    let mut daemon = Daemon::owning(&home);
+    let ran = at_terminal(&home, "memory endorse tiles", "");
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    assert!(!ran.out.contains("is in use by"), "{}", ran.out);
+    let piped = run(&home, &["memory", "endorse", "tiles"]);
+    assert!(piped.status == 1 && piped.err.contains("this is done in Emacs or at a terminal"), "{piped:?}");
+    daemon.end("-TERM");
+}
+
+#[test]
 fn a_daemon_that_waits_takes_over_when_the_owner_ends() {
     let home = home();
     let mut first = Daemon::owning(&home);

@@ -13,6 +13,7 @@ use crate::edge::runtime::daemon::{Daemon, Unbegun};
 use crate::edge::secret::{Vault, read_env_file};
 use crate::edge::signals::{self, Told};
 use crate::edge::thread::in_place;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
@@ -59,6 +60,7 @@ async fn begun(
     loop {
         let config = in_place(|| settings(place));
         let store = config.store.display().to_string();
+        log.settings(&config.notices);
         let vault = vault(&config);
         let begun = tokio::select! {
             begun = Daemon::begin(config, vault, hearing(log), stop.clone()) => begun,
@@ -146,6 +148,7 @@ async fn reload(daemon: &Daemon, place: &Place, known: &mut BTreeMap<String, bla
     lines.extend(skills.is_empty().then(|| "skills as before".to_string()));
     lines.extend(skills);
     lines.push(format!("providers: {}", providers.join(", ")));
+    lines.extend(config.unknown_names());
     log.say(LogLevel::Info, &format!("settings were read anew; {}", lines.join("; ")));
     *known = now;
 }
@@ -183,18 +186,34 @@ struct Log {
     journal: bool,
     /// It was said that a line was left out.
     left_out: AtomicBool,
+    /// What was said of the settings; the engine says it once more.
+    settings: Mutex<Vec<String>>,
 }
 
 impl Log {
     fn new(private: bool) -> Log {
         // At a terminal its user reads along.
         let whole = private || std::io::stderr().is_terminal();
-        Log { whole, journal: in_journal(), left_out: AtomicBool::new(false) }
+        Log { whole, journal: in_journal(), left_out: AtomicBool::new(false), settings: Mutex::default() }
+    }
+
+    /// Says what is wrong with the settings, wherever the lines go: what stands in them is no note.
+    fn settings(&self, notices: &[String]) {
+        let mut said = self.settings.lock();
+        for notice in notices {
+            if !said.contains(notice) {
+                self.say(LogLevel::Warning, notice);
+                said.push(notice.clone());
+            }
+        }
     }
 
     /// Writes a line of the engine's, from which secrets were masked. One that may name private notes is left out where
     /// the lines are kept.
     fn engine(&self, level: LogLevel, privacy: Privacy, text: &str) {
+        if self.settings.lock().iter().any(|said| said == text) {
+            return;
+        }
         if self.whole || privacy == Privacy::Open {
             return self.say(level, text);
         }

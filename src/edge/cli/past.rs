@@ -69,8 +69,11 @@ pub fn run(command: Memory, out: &mut dyn Write) -> Result<u8, Failure> {
             Ok(DONE)
         }),
         Memory::Endorse { text, place, json } => {
-            plans::human_terminal()?;
+            plans::human_terminal().map_err(|why| why.replace("plans are decided about", "this is done"))?;
             somewhere(&place)?;
+            if let Some(said) = block_on(endorsed_beside(&text, &place))? {
+                return say(&said, json, out);
+            }
             with_engine(&place, Keep::OnDiskOnly, async |engine| {
                 blocking(engine, |engine| engine.read_memex(&mut |_| {})).await?;
                 let said = engine.endorse(&origin(true), &text).await?;
@@ -178,6 +181,16 @@ fn take_back_beside(wish: &Wish, manner: Manner, place: &Place, out: &mut dyn Wr
         writeln!(out, "{}", readable(&words))?;
         Ok(Some(if done { DONE } else { FAILED }))
     })
+}
+
+/// Has the process that owns the store take a text as the user's own, and returns what it says; `None` when there is none.
+async fn endorsed_beside(text: &str, place: &Place) -> Result<Option<String>, Failure> {
+    let Some(mut owner) = owner(place).await? else { return Ok(None) };
+    // It works in another folder.
+    let file = std::path::absolute(text).ok().filter(|file| file.exists());
+    let named = file.map_or_else(|| text.to_string(), |file| file.to_string_lossy().into_owned());
+    let answer = owner.request("endorse", Plist::new().text("id", named)).await?;
+    Ok(Some(answer.text_at("text").unwrap_or_default().to_string()))
 }
 
 /// Shows what a wish does and, unless it is only to be shown, does it when a human at this terminal says so.

@@ -4,6 +4,7 @@
 //! Who has not proved itself is told nothing but a nonce. However many come at once, those that greet at once are let in:
 //! the oldest that did not get through the greeting gives way to the newest.
 
+use crate::domain::label::Privacy;
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Engine;
 use crate::edge::peers::allowed::{self, Allowed};
@@ -69,7 +70,9 @@ pub(super) async fn open(engine: &Arc<Engine>, door: Arc<Door>, host: Host) -> O
             Some(lobby)
         }
         Err(why) => {
-            engine.say(LogLevel::Error, &format!("nobody can connect by the network: {why}"));
+            // An address names no note.
+            let text = format!("nobody can connect by the network: {why}");
+            engine.say_of(LogLevel::Error, Privacy::Open, &text);
             engine.note_listening(Err(why));
             None
         }
