@@ -8,7 +8,6 @@ mod sums;
 mod under_way;
 
 use crate::domain::id::SessionId;
-use crate::domain::label::Privacy;
 use crate::domain::memory::store::NewRecord;
 use crate::domain::money::caps::{Accounts, Caps, Held, Wanted};
 use crate::domain::money::prices::Price;
@@ -385,18 +384,13 @@ impl Engine {
         }
         self.archive.append(waiting).await.map_err(|why| {
             let text = format!("the ledger could not be written, {count} calls wait to be: {why}");
-            self.ledger_says(LogLevel::Error, &text);
+            self.say(LogLevel::Error, &text);
             LedgerError
         })?;
         self.ledger.unwritten.lock().drain(..count);
         // What cannot be noted was said.
         let _ = self.note_calls().await;
         Ok(())
-    }
-
-    /// Logs a line about the ledger, in which no note is named.
-    fn ledger_says(&self, level: LogLevel, text: &str) {
-        self.say_of(level, Privacy::Open, text);
     }
 
     /// Reads the ledger, newest calls first, down to the record behind which it is known already, or until `go_on` has

@@ -1,6 +1,7 @@
 //! Calls that are not in the ledger yet, noted in a file beside the store as well: those that were under way when this
 //! program was killed, or that the store did not take any more before it ended, are written down at the next start.
 
+use crate::domain::label::Privacy;
 use crate::domain::memory::store::{NewRecord, Record};
 use crate::domain::port::LogLevel;
 use crate::edge::engine::Engine;
@@ -152,7 +153,7 @@ impl Engine {
             Err(why) => Noted { lost: Some(why), ..Noted::default() },
         };
         if let Some(why) = &noted.lost {
-            self.ledger_says(LogLevel::Error, why);
+            self.say(LogLevel::Error, why);
         }
         *self.ledger.lost.lock() = noted.lost;
         if noted.calls.is_empty() {
@@ -169,7 +170,8 @@ impl Engine {
                  now, those that were under way as stopped, with what they may have cost",
                 calls.len()
             );
-            self.ledger_says(LogLevel::Warning, &text);
+            // No note is named in it.
+            self.say_of(LogLevel::Warning, Privacy::Open, &text);
         }
         self.ledger.unwritten.lock().extend(calls);
         // What could not be written was said, and waits.
@@ -187,7 +189,7 @@ impl Engine {
         noted.map_err(|error| {
             let why = format!("calls of models that are under way cannot be noted beside the store: {error}");
             if !self.ledger.told.swap(true, Ordering::Relaxed) {
-                self.ledger_says(LogLevel::Warning, &why);
+                self.say(LogLevel::Warning, &why);
             }
             why
         })
