@@ -10,6 +10,7 @@ use crate::edge::engine::confined::{Confined, Evaluates};
 use crate::edge::engine::models::{Known, Listing, Wish};
 use crate::edge::engine::quotations::QuotationsRead;
 use crate::edge::engine::servers::ListedServer;
+use crate::edge::engine::turns::SET_A_FOLDER;
 use crate::edge::store::verify::last_result;
 use crate::edge::store::{DiskStore, owner_of, witness};
 use crate::edge::thread::aside;
@@ -265,8 +266,7 @@ fn memex(engine: &Engine) -> Check {
     let missing: Vec<String> =
         engine.config.directories.iter().filter(|p| !p.exists()).map(|p| p.display().to_string()).collect();
     if engine.config.directories.is_empty() {
-        let repair = "Set passepartout-directories in Emacs, MEMEX_DIR, or --memex.";
-        return Check::bad("memex", "Memex", State::Degraded, "no folder is set", repair);
+        return Check::bad("memex", "Memex", State::Degraded, "no folder is set", SET_A_FOLDER);
     }
     if !missing.is_empty() {
         let detail = format!("not there: {}", missing.join(", "));

@@ -703,13 +703,14 @@ fn settings_become_a_cascade() {
         ..Declared::default()
     };
     let odd = Declared { name: "odd".into(), kind: Some("telepathy".into()), ..Declared::default() };
-    insta::assert_snapshot!(told(&["recall", "anthropic", "mine", "ollama", "odd", "who"], &[mine, odd]), @r#"
+    insta::assert_snapshot!(told(&["recall", "anthropic", "mine", "ollama", "odd", "who", "local"], &[mine, odd]), @r#"
     recall
     not anthropic: there is no key for it; add one for host api.anthropic.com to auth-source, or set ANTHROPIC_API_KEY
     ProviderConfig { name: "mine", kind: OpenAi, url: "http://localhost:8080/v1/", model: "qwen", key: false, local: true }
     ProviderConfig { name: "ollama", kind: Ollama, url: "http://127.0.0.1:11434/", model: "llama3.1", key: false, local: false }
     not odd: “telepathy” is no kind of provider; the kinds are openai, openai-responses, mistral, xai, ollama, anthropic, gemini, openrouter, replay
     not who: it is not known; declare it with a kind, a URL and a model
+    not local: it has no address; set LOCAL_BASE_URL to that of a server of this machine
     "#);
 }
 

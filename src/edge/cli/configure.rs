@@ -93,6 +93,12 @@ impl Asked<'_> {
         if let Some(names) = &names {
             answers.lines.push(("PROVIDER_CASCADE", Some(names.join(","))));
         }
+        let local = names.as_ref().is_some_and(|names| names.iter().any(|name| name == "local"));
+        if local && !self.known.contains_key("LOCAL_BASE_URL") {
+            let text =
+                "local has no address yet: set LOCAL_BASE_URL, in the environment or in .env of the settings folder";
+            writeln!(self.out, "{text}; it is that of a server of this machine, such as http://127.0.0.1:8080.")?;
+        }
         // What was named just now counts, also where it needs no key.
         let before = || known(self.known.get("PROVIDER_CASCADE")?.split([',', ' ']).next()?);
         let first = if names.is_some() { first } else { before() };

@@ -88,7 +88,7 @@ impl fmt::Display for Before {
             Stands::Unknown => write!(
                 f,
                 "this was asked before, and nobody was asked again: the turn {turn} was begun, and the core ended before it \
-                 was over. What it had begun to do is in the log; ask anew under another name if you still want it"
+                 was over. Whatever it had begun to do is in the log; ask it anew, as another question, if you still want it"
             ),
         }
     }

@@ -119,6 +119,10 @@ pub(super) enum Purpose<'a> {
     Foresee(Foresight<'a>),
 }
 
+/// What is told who set no folder for notes.
+pub(in crate::edge) const SET_A_FOLDER: &str = "Set one: with passepartout configure, or /setup in passepartout tui; \
+                                                passepartout-directories in Emacs; MEMEX_DIR; or --memex.";
+
 impl Engine {
     /// Runs one turn for the user's words. Dropping the future interrupts it; see [`Engine::interrupted`].
     pub async fn ask(self: &Arc<Self>, ask: Ask, turn: TurnId, sink: Sink<'_>) -> Finished {
@@ -737,8 +741,7 @@ impl Engine {
         }
         match (folders.is_empty(), folders.iter().any(|path| path.exists())) {
             (true, _) => {
-                "No notes were read: no folder is set. Set passepartout-directories in Emacs, MEMEX_DIR, or --memex."
-                    .to_string()
+                format!("No notes were read: no folder is set. {SET_A_FOLDER}")
             }
             (false, false) => format!("No notes were read: {} is not there.", named.join(", ")),
             (false, true) => format!("No notes were read: there is no Org file in {}.", named.join(", ")),

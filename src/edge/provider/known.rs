@@ -155,6 +155,9 @@ fn place(name: &str, declared: &[Declared], vault: &Vault) -> Place {
         },
         (None, Some(known)) => known.kind,
         (None, None) if own_url => Kind::OpenAi,
+        (None, None) if name == "local" => {
+            return left("it has no address; set LOCAL_BASE_URL to that of a server of this machine".into());
+        }
         (None, None) => return left("it is not known; declare it with a kind, a URL and a model".into()),
     };
     let url = declared.and_then(|declared| declared.url.clone()).or_else(|| known.map(|known| known.url.to_string()));
