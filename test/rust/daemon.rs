@@ -330,6 +330,9 @@ fn what_is_wrong_with_settings_or_port_is_in_the_log_of_a_daemon_that_keeps_its_
 fn a_text_is_endorsed_by_whoever_owns_the_store() {
     let home = home();
     let mut daemon = Daemon::owning(&home);
+    // By then the notes are read.
+    let asked = run(&home, &["ask", "what is overdue?"]);
+    assert!(asked.out.contains("Order tiles"), "{asked:?}");
     let ran = at_terminal(&home, "memory endorse tiles", "");
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     assert!(!ran.out.contains("is in use by"), "{}", ran.out);
