@@ -35,6 +35,7 @@
 (require 'seq)
 (require 'subr-x)
 
+(declare-function org-element-type "ext:org-element" (element))
 (declare-function org-fold-region "ext:org-fold"
                   (from to flag &optional spec))
 (declare-function org-flag-region "org-compat" (from to flag spec))

@@ -182,7 +182,7 @@ fn each_form_of_a_repl_has_its_own_answer_when_a_plan_of_it_was_decided_elsewher
         let home = home();
         let mut daemon = Daemon::owning(&home);
         let mut repl = program(&home);
-        let mut repl = repl.args(["repl", "--json"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let repl = repl.args(["repl", "--json"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut repl = repl.spawn().expect("it runs");
         let (mut typed, out) = (repl.stdin.take().expect("a pipe"), repl.stdout.take().expect("a pipe"));
         let mut lines = BufReader::new(out).lines();

@@ -230,7 +230,7 @@ impl Open<'_> {
             // Nothing of it was sent.
             self.closed = true;
             self.engine.ledger.under_way.lock().end(self.number);
-            self.engine.let_go(self.held.take());
+            self.engine.give_back(self.held.take());
         }
         noted
     }

@@ -163,7 +163,7 @@ impl Engine {
     }
 
     /// Gives back what was held for a call that was not made.
-    pub(super) fn let_go(&self, held: Option<Held>) {
+    pub(super) fn give_back(&self, held: Option<Held>) {
         if let (Ok(accounts), Some(held)) = (self.ledger.accounts.lock().as_mut(), held) {
             accounts.settle(held, Cost::Known(Micros::default()));
         }
