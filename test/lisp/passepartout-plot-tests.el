@@ -32,6 +32,7 @@
 (require 'passepartout-costs)
 (require 'passepartout-plot)
 (require 'dom)
+(require 'image)
 (require 'svg)
 
 (ert-deftest passepartout-plot-heights-are-those-of-the-numbers ()

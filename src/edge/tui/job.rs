@@ -193,7 +193,8 @@ mod tests {
         let waits = crate::edge::thread::spawn("passepartout-test", 1 << 20, move || {
             for signal in ["INT", "QUIT", "TERM", "WINCH"] {
                 let mut script = shell(&format!("trap 'exit 3' {signal}; kill -{signal} $$; exit 4"));
-                let running: [(&str, fn(&mut Command, &Leash) -> io::Result<ExitStatus>); 2] = [
+                type Running = fn(&mut Command, &Leash) -> io::Result<ExitStatus>;
+                let running: [(&str, Running); 2] = [
                     ("run", |command, leash| run(command, leash, || false)),
                     ("until escape", |command, leash| run_until_escape(command, leash, || false)),
                 ];
