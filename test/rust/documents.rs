@@ -423,9 +423,10 @@ fn lisp_names() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (_, text) in all {
         for line in text.lines() {
-            let rest =
-                heads.iter().chain(&["(define-error '", "(ert-deftest "]).find_map(|head| line.strip_prefix(head));
-            found.extend(rest.and_then(|rest| rest.split_whitespace().next()).map(str::to_string));
+            let more = ["(define-error '", "(ert-deftest ", "(provide '"];
+            let rest = heads.iter().chain(&more).find_map(|head| line.strip_prefix(head));
+            let name = rest.and_then(|rest| rest.split_whitespace().next());
+            found.extend(name.map(|name| name.trim_end_matches(')').to_string()));
         }
     }
     found
