@@ -355,16 +355,16 @@ In a narrow window they would leave no room, so they have an end."
   "Insert CELLS below COLUMNS as a line."
   (let* ((columns (passepartout-list-fit columns))
          (line (concat
-               "  "
-               (string-trim-right
-                (string-join
-                 (seq-mapn (lambda (column cell)
-                             (passepartout-list--cell
-                              (passepartout-list--cell-text cell)
-                              (nth 1 column) (nth 2 column)))
-                           columns cells)
-                 " "))
-               "\n")))
+                "  "
+                (string-trim-right
+                 (string-join
+                  (seq-mapn (lambda (column cell)
+                              (passepartout-list--cell
+                               (passepartout-list--cell-text cell)
+                               (nth 1 column) (nth 2 column)))
+                            columns cells)
+                  " "))
+                "\n")))
     (insert (propertize line 'wrap-prefix
                         (passepartout-list--indent columns)))))
 
