@@ -98,8 +98,8 @@ Larch for the deck, from the mill at Corran.
         (string-search "PP_PRIVACY = block under “Health” (health), taken away"
                        (buffer-string)))
       (goto-char (point-min))
-      (re-search-forward "^confirm")
-      (push-button (match-beginning 0))
+      (re-search-forward "^ *\\(confirm\\)")
+      (push-button (match-beginning 1))
       (passepartout-real-plan)
       (passepartout-real-key "C-c C-c")
       (passepartout-real-until

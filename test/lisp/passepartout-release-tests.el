@@ -81,7 +81,7 @@
     passepartout-desktop-chat passepartout-desktop-mode
     passepartout-capture-question passepartout-capture-template
     passepartout-add-speed-commands passepartout-context-menu
-    passepartout-embark-set-up
+    passepartout-embark-set-up passepartout-chat-buffer-p
     org-dblock-write:passepartout-query)
   "What is no command and made known all the same.
 Init files, agenda files, bookmarks, desktop, notes and the main file call these.")
