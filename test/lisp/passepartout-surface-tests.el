@@ -132,13 +132,14 @@ Larch for the deck.
       (passepartout-real-until
         (progn (passepartout-memory-log)
                (sit-for 0.1)
-               (string-match-p "agent (org-add-heading) +.*Oil the winch"
+               ;; In a narrow window the name of the tool has less room.
+               (string-match-p "agent (org-.*Oil the winch"
                                (buffer-string))))
       ;; Point is on a step, and each key has one.
       (goto-char (point-min))
       (passepartout-real-key "n")
       (should (passepartout-memory--at))
-      (re-search-forward "agent (org-add-heading)")
+      (re-search-forward "agent (org-")
       (passepartout-real-key "RET")
       (passepartout-surface-tests--shown
        passepartout-memory--text-name "^: \\+\\*\\* TODO Oil the winch")
